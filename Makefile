@@ -1,0 +1,102 @@
+# Everything runs from .venv, which is made on first use and again when pyproject.toml
+# changes. Needed: Python 3.11 to 3.14, make, and a C compiler for pyeda.
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+RUNTIME := $(VENV)/.runtime-installed
+DEV := $(VENV)/.dev-installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all lint format clean
+
+help:
+	@echo "make demo      explain a private query on the demo policy"
+	@echo "make test      run the fast tests"
+	@echo "make test-all  run every test, the slow ones too"
+	@echo "make lint      ruff check, ruff format --check, mypy --strict"
+	@echo "make format    let ruff sort imports and format"
+	@echo "make clean     remove $(VENV), caches and build products"
+	@echo
+	@echo "PYTHON=...       interpreter to build $(VENV) with (now: $(PYTHON))"
+	@echo "PYTEST_ARGS=...  further arguments for pytest"
+
+demo: $(RUNTIME)
+	@$(BIN)/probe-sql demo
+
+test: $(DEV)
+	@echo "==> fast tests"
+	@$(BIN)/python -m pytest -q -n auto $(PYTEST_ARGS)
+
+test-all: $(DEV)
+	@echo "==> all tests"
+	@$(BIN)/python -m pytest -q -n auto -m "" $(PYTEST_ARGS)
+
+lint: $(DEV)
+	@echo "==> ruff check"
+	@$(BIN)/ruff check .
+	@echo "==> ruff format --check"
+	@$(BIN)/ruff format --check .
+	@echo "==> mypy (strict)"
+	@$(BIN)/mypy
+
+format: $(DEV)
+	@$(BIN)/ruff check --select I --fix .
+	@$(BIN)/ruff format .
+
+clean:
+	@echo "==> removing $(VENV), caches and build products"
+	@rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment -----------------------------------------------------------------
+
+# Lists one group of requirements of pyproject.toml, one to a line. pyeda is a group of its
+# own: it compiles C, and the rest must be installable where that fails.
+define LIST_REQUIREMENTS
+import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+runtime = project["dependencies"]
+groups = {
+    "runtime": [r for r in runtime if not r.startswith("pyeda")],
+    "pyeda": [r for r in runtime if r.startswith("pyeda")],
+    "dev": project["optional-dependencies"]["dev"],
+}
+print(*groups[sys.argv[1]], sep="\n")
+endef
+export LIST_REQUIREMENTS
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' || { \
+	  echo "probe-sql needs Python 3.11 to 3.14, and $(PYTHON) is not one of them."; \
+	  echo "Name another: make PYTHON=/path/to/python3.12 ..."; exit 1; }
+	@echo "==> creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+# pyeda's C code is rejected by gcc 14 and later unless the flag turns one error back
+# into a warning; older compilers accept the flag.
+$(RUNTIME): pyproject.toml | $(BIN)/python
+	@echo "==> installing probe-sql and what it needs (first time only)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" runtime > $(VENV)/runtime.txt
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" pyeda > $(VENV)/pyeda.txt
+	@$(PIP) install --quiet -r $(VENV)/runtime.txt
+	@echo "==> compiling pyeda (about a minute)"
+	@CFLAGS="-Wno-error=incompatible-pointer-types $(CFLAGS)" \
+	  $(PIP) install -r $(VENV)/pyeda.txt > $(VENV)/pyeda.log 2>&1 || { \
+	  echo "notice: pyeda could not be installed ($(VENV)/pyeda.log says why)."; \
+	  echo "        probe-sql works without it and minimises formulas with its own code."; \
+	  echo "        To try again: install a C compiler and Python's headers, then"; \
+	  echo "        make clean and make once more."; }
+	@$(PIP) install --quiet --no-deps -e .
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	@echo "==> installing the tools for tests and checks (first time only)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" dev > $(VENV)/dev.txt
+	@$(PIP) install --quiet -r $(VENV)/dev.txt
+	@touch $@

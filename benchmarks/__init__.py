@@ -1,0 +1,1 @@
+"""Experiments and comparisons beside the package: the only place that computes truth."""

@@ -1,0 +1,1 @@
+"""Workloads beside the package: loaders, generators, policies and queries."""

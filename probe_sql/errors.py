@@ -1,0 +1,175 @@
+"""Every error that leaves the engine: one hierarchy, rooted in `ProbeError`.
+
+A message says what is wrong, where (underlined in the SQL), why, and what would
+work. No error ever quotes a value from private data, and none costs anything.
+The names of PEP 249 are members of the same hierarchy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open range of characters in the analyst's SQL text."""
+
+    start: int
+    end: int
+
+
+class ProbeError(Exception):
+    """Root of all errors; `what`, `why`, `fix` are complete sentences for people."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str | None = None,
+        fix: str | None = None,
+        sql: str | None = None,
+        span: Span | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.fix = fix
+        self.sql = sql
+        self.span = span
+
+    def located(self, sql: str) -> ProbeError:
+        """Attach the SQL text, so that the span can be shown; return self."""
+        if self.sql is None:
+            self.sql = sql
+        return self
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.sql is not None and self.span is not None:
+            lines.append(underline(self.sql, self.span))
+        if self.why:
+            lines.append(f"why: {self.why}")
+        if self.fix:
+            lines.append(f"fix: {self.fix}")
+        return "\n".join(lines)
+
+
+def underline(sql: str, span: Span) -> str:
+    """Show the line of `sql` that holds `span`, numbered, with carets below it."""
+    start = max(0, min(span.start, len(sql)))
+    end = max(start, min(span.end, len(sql)))
+    line_start = sql.rfind("\n", 0, start) + 1
+    line_end = sql.find("\n", start)
+    line_end = len(sql) if line_end < 0 else line_end
+    number = str(sql.count("\n", 0, line_start) + 1)
+    line = sql[line_start:line_end].expandtabs(1)
+    width = max(1, min(end, line_end) - start)
+    # Very long lines are cut to a window around the mark: the mark must stay in sight.
+    offset = start - line_start
+    if len(line) > 160:
+        cut = max(0, offset - 60)
+        line = ("..." if cut else "") + line[cut : cut + 150]
+        offset = offset - cut + (3 if cut else 0)
+        width = max(1, min(width, len(line) - offset))
+    gutter = " " * len(number)
+    return f"{gutter} |\n{number} | {line}\n{gutter} | {' ' * offset}{'^' * width}"
+
+
+# --- PEP 249 -------------------------------------------------------------------------
+
+
+class Warning(Exception):  # noqa: A001 - the name is PEP 249's
+    """PEP 249 warning; kept for tools that look it up."""
+
+
+Error = ProbeError
+
+
+class InterfaceError(ProbeError):
+    """Wrong use of the API itself: a closed connection, an unknown argument."""
+
+
+class DatabaseError(ProbeError):
+    """PEP 249 parent of everything about the database or the query."""
+
+
+class DataError(DatabaseError):
+    """PEP 249 name; values supplied by the caller that do not fit."""
+
+
+class OperationalError(DatabaseError):
+    """Outside the analyst's control: files, locks, budget, the scan."""
+
+
+class IntegrityError(DatabaseError):
+    """PEP 249 name."""
+
+
+class InternalError(DatabaseError):
+    """A broken invariant of the engine."""
+
+
+class ProgrammingError(DatabaseError):
+    """The query, the policy or the arguments are wrong."""
+
+
+class NotSupportedError(DatabaseError):
+    """PEP 249 parent of refusals."""
+
+
+# --- the engine's own ----------------------------------------------------------------
+
+
+class SqlError(ProgrammingError):
+    """The SQL is malformed, or names something that does not exist or does not fit."""
+
+
+class Refused(NotSupportedError):
+    """The SQL is understood, or not fully, and is outside the dialect: fail closed."""
+
+
+class AccuracyError(ProgrammingError):
+    """An accuracy option is unknown, of the wrong type, or out of range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in a policy: its place in the file, what is wrong, and a fix."""
+
+    place: str
+    what: str
+    fix: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        at = self.place if self.line is None else f"line {self.line}, {self.place}"
+        return f"{at}: {self.what}\n    fix: {self.fix}"
+
+
+class PolicyError(ProgrammingError):
+    """All problems of a policy, reported together."""
+
+    def __init__(self, problems: Sequence[Problem], source: str = "policy") -> None:
+        self.problems = tuple(problems)
+        self.source = source
+        count = len(self.problems)
+        noun = "problem" if count == 1 else "problems"
+        listing = "\n".join(f"  {problem}" for problem in self.problems)
+        super().__init__(f"{source}: {count} {noun}\n{listing}")
+
+
+class ScanError(OperationalError):
+    """The database failed during the scan; the text is ours, never the database's."""
+
+
+class Interrupted(OperationalError):
+    """The analyst cancelled; the message says whether anything was charged."""
+
+
+class LedgerError(OperationalError):
+    """The ledger is missing, copied, edited, truncated or cannot be written."""
+
+
+class BudgetExhausted(OperationalError):
+    """The remaining budget does not cover the query; nothing was drawn or charged."""

@@ -1,0 +1,235 @@
+"""The table of rooms in docs/architecture.md, kept true by reading every import.
+
+The checker reads source text only. It sees imports inside functions, under
+TYPE_CHECKING, relative ones, and `import_module` with a literal name; any other dynamic
+import is itself a violation.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "probe_sql"
+MAX_LINES = 450
+
+# A query walks down this list; a room may import itself and what stands above it.
+ROOMS = (
+    "errors",
+    "types",
+    "accuracy",
+    "faults",
+    "policy",
+    "sql",
+    "logic",
+    "plan",
+    "ledger",
+    "vault",
+    "algorithms",
+    "answer",
+    "session",
+    "cli",
+)
+TOP = "probe_sql"  # the package itself: lazy exports and the version
+
+# Where the order alone would allow too much.
+NEVER = {
+    "logic": {"sql"},  # formulas know nothing of SQL
+    "algorithms": {"vault"},  # noisy values come through algorithms/protocol.py only
+}
+ONLY = {
+    TOP: {"errors", "policy", "session"},
+    "__main__": {"cli"},
+    "cli": {TOP, "errors", "accuracy", "policy", "answer", "session"},
+}
+
+# Outside libraries, and parts of the standard library, that belong to certain rooms.
+RUNTIME_LIBRARIES = {
+    "duckdb": {"vault"},
+    "numpy": {"logic", "plan", "vault", "algorithms", "answer"},
+    "prompt_toolkit": {"cli"},
+    "pyeda": {"logic"},
+    "rich": {"cli"},
+    "sqlglot": {"sql"},
+}
+# Not dependencies: used when the caller has them, to read frames or to hand them out.
+OPTIONAL_LIBRARIES = {
+    "pandas": {"vault", "answer"},
+    "polars": {"vault", "answer"},
+    "pyarrow": {"vault", "answer"},
+}
+STANDARD_LIBRARY = {"sqlite3": {"ledger"}, "tomllib": {"policy"}}
+PLACED = RUNTIME_LIBRARIES | OPTIONAL_LIBRARIES | STANDARD_LIBRARY
+
+
+def allowed_rooms(room: str) -> set[str]:
+    """The rooms that a file of `room` may import, its own included."""
+    if room in ONLY:
+        return ONLY[room] | {room}
+    earlier = ROOMS[: ROOMS.index(room) + 1]
+    return set(earlier) - NEVER.get(room, set())
+
+
+def imported_names(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name) for every import of `module`; '?' for one not literal."""
+    package = module if is_package else module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                anchor = package.split(".")
+                anchor = anchor[: len(anchor) - node.level + 1]
+                base = ".".join([*anchor, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}"
+        elif isinstance(node, ast.Call):
+            called = node.func
+            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            if name in {"import_module", "__import__"}:
+                argument = node.args[0] if node.args else None
+                literal = argument.value if isinstance(argument, ast.Constant) else None
+                yield node.lineno, literal if isinstance(literal, str) else "?"
+
+
+def complaint(name: str, room: str) -> str | None:
+    """Say why a file of `room` may not import `name`, or None."""
+    if name == "?":
+        # The lazy exports are a literal table; test_repository.py resolves every one.
+        return None if room == TOP else "a dynamic import whose name cannot be read"
+    parts = name.split(".")
+    library = parts[0]
+    if library == TOP:
+        if parts[1:3] == ["vault", "testing"]:
+            return "probe_sql.vault.testing is for tests and benchmarks"
+        known = parts[1] if len(parts) > 1 and (parts[1] in ROOMS) else TOP
+        return None if known in allowed_rooms(room) else f"{room} may not import {known}"
+    if library in PLACED:
+        rooms = PLACED[library]
+        return None if room in rooms else f"{library} belongs to {', '.join(sorted(rooms))}"
+    if library in sys.stdlib_module_names:
+        return None
+    return f"{library} is not a library of this project"
+
+
+def violations(source: str, path: str) -> list[str]:
+    """All forbidden imports of the file `path` (relative to the package) with this text."""
+    parts = path.removesuffix(".py").split("/")
+    is_package = parts[-1] == "__init__"
+    module = ".".join([TOP, *(parts[:-1] if is_package else parts)])
+    room = TOP if parts == ["__init__"] else parts[0]
+    if room not in {*ROOMS, *ONLY}:
+        return [f"{path}: {room} is not a room"]
+    found = []
+    for line, name in imported_names(ast.parse(source), module, is_package):
+        problem = complaint(name, room)
+        if problem is not None:
+            found.append(f"{path}:{line}: {name}: {problem}")
+    return found
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*.py") if "__pycache__" not in p.parts)
+
+
+def test_every_import_of_the_package_stays_in_its_room() -> None:
+    files = python_files(PACKAGE)
+    assert len(files) > 10
+    found = [
+        problem
+        for file in files
+        for problem in violations(
+            file.read_text(encoding="utf-8"), file.relative_to(PACKAGE).as_posix()
+        )
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("plan/build.py", "import duckdb"),
+        ("vault/scan.py", "import sqlglot.expressions as exp"),
+        ("plan/minimise.py", "from pyeda.inter import expr"),
+        ("session.py", "import sqlite3"),
+        ("answer.py", "from rich.table import Table"),
+        ("sql/parse.py", "import numpy as np"),
+        ("cli/main.py", "import tomllib"),
+        ("vault/noise.py", "import scipy.stats"),
+        ("logic/formula.py", "from probe_sql.sql.parse import parse"),
+        ("sql/bind.py", "from probe_sql.plan import Plan"),
+        ("algorithms/probe.py", "from probe_sql.vault.noise import draw"),
+        ("algorithms/probe.py", "from probe_sql import vault"),
+        ("vault/meter.py", "from probe_sql.algorithms.protocol import Meter"),
+        ("cli/main.py", "from probe_sql.vault import open_source"),
+        ("errors.py", "from probe_sql.types import Kind"),
+        ("session.py", "from probe_sql.vault.testing import SeededWords"),
+        ("session.py", "from probe_sql.vault import testing"),
+        ("plan/build.py", "import probe_sql"),
+        ("plan/build.py", "from .. import vault"),
+        ("plan/deep/build.py", "from ...session import connect"),
+        ("plan/__init__.py", "from ..session import connect"),
+        ("plan/build.py", "def late():\n    import duckdb"),
+        ("plan/build.py", "if TYPE_CHECKING:\n    import duckdb"),
+        ("plan/build.py", "importlib.import_module('duckdb')"),
+        ("plan/build.py", "__import__('duckdb')"),
+        ("plan/build.py", "import_module(name)"),
+        ("helpers/tools.py", "import os"),
+    ],
+)
+def test_the_checker_reports_a_forbidden_import(path: str, source: str) -> None:
+    assert len(violations(source, path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("vault/scan.py", "import duckdb\nimport numpy as np"),
+        ("plan/build.py", "from . import atoms\nfrom ..logic.formula import Formula"),
+        ("algorithms/probe.py", "from probe_sql.plan import apportion\nimport math"),
+        ("cli/main.py", "from probe_sql import __version__\nfrom probe_sql.session import connect"),
+        (
+            "session.py",
+            "from probe_sql import ledger, vault\nfrom probe_sql.algorithms import probe",
+        ),
+        ("__init__.py", "from probe_sql.errors import ProbeError\nimport_module(name)"),
+        ("__main__.py", "from probe_sql.cli.main import main"),
+    ],
+)
+def test_the_checker_accepts_the_imports_that_the_table_allows(path: str, source: str) -> None:
+    assert violations(source, path) == []
+
+
+def test_every_runtime_dependency_has_its_room() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.split(r"[^A-Za-z0-9_-]", line)[0] for line in project["dependencies"]}
+    assert names == set(RUNTIME_LIBRARIES)
+
+
+def test_the_document_shows_the_same_rooms_and_libraries() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|.*\|([^|]*)\|$", text, flags=re.MULTILINE)
+    documented = {room: set(re.findall(r"`(\w+)`", cell)) for room, cell in rows}
+    shown = RUNTIME_LIBRARIES | STANDARD_LIBRARY
+    enforced = {room: {lib for lib, rooms in shown.items() if room in rooms} for room in ROOMS}
+    assert [room for room, _ in rows] == list(ROOMS)
+    assert documented == enforced
+
+
+def test_no_file_is_too_long_to_read() -> None:
+    long = {
+        file.relative_to(ROOT).as_posix(): lines
+        for folder in ("probe_sql", "tests", "benchmarks", "datasets")
+        for file in python_files(ROOT / folder)
+        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > MAX_LINES
+    }
+    assert not long

@@ -1,0 +1,48 @@
+"""The policy: everything that is public about a database, read, checked and frozen.
+
+`load_policy` and `parse_policy` read the TOML file; the classes build one in code.
+"""
+
+from probe_sql.policy.keys import (
+    DateKeys,
+    IntegerKeys,
+    KeySet,
+    KeyValue,
+    ListKeys,
+    TableKeys,
+    product_size,
+)
+from probe_sql.policy.model import (
+    Budget,
+    Column,
+    JointKeys,
+    Policy,
+    PublicTable,
+    Table,
+    Unit,
+)
+from probe_sql.policy.names import by_name
+from probe_sql.policy.read import load_policy, parse_policy, with_lines
+from probe_sql.policy.write import dump_policy
+
+__all__ = [
+    "Budget",
+    "Column",
+    "DateKeys",
+    "IntegerKeys",
+    "JointKeys",
+    "KeySet",
+    "KeyValue",
+    "ListKeys",
+    "Policy",
+    "PublicTable",
+    "Table",
+    "TableKeys",
+    "Unit",
+    "by_name",
+    "dump_policy",
+    "load_policy",
+    "parse_policy",
+    "product_size",
+    "with_lines",
+]

@@ -1,0 +1,79 @@
+"""Names as SQL and the policy file see them: case, spelling, and places in the file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Named(Protocol):
+    """Anything a mapping can hold under its own name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def fold(name: str) -> str:
+    """The form in which two spellings of one SQL name are equal."""
+    return name.lower()
+
+
+def find(mapping: Mapping[str, T], name: str) -> T | None:
+    """Look `name` up as SQL does, without regard to case; None if it is absent."""
+    if name in mapping:
+        return mapping[name]
+    folded = fold(name)
+    return next((value for key, value in mapping.items() if fold(key) == folded), None)
+
+
+def by_name(*items: N) -> dict[str, N]:
+    """Put columns or tables under their names: `columns=by_name(Column("age"), ...)`."""
+    return {item.name: item for item in items}
+
+
+def frozen(mapping: Mapping[str, T]) -> Mapping[str, T]:
+    """A read-only copy."""
+    return MappingProxyType(dict(mapping))
+
+
+def quoted(text: str) -> str:
+    """`text` as a TOML basic string."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def bare(name: str) -> str:
+    """`name` as a TOML key, quoted only where it must be."""
+    return name if _BARE.fullmatch(name) else quoted(name)
+
+
+def place(*parts: str | int) -> str:
+    """Dotted path of a key in the file; numbers are positions in a list."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += ("." if text else "") + bare(str(part))
+    return text
+
+
+def suggest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that `word` most likely misspells."""
+    originals = {fold(name): name for name in known}
+    close = difflib.get_close_matches(fold(word), originals, n=1, cutoff=0.6)
+    return originals[close[0]] if close else None
+
+
+def storable(text: str) -> bool:
+    """Whether a database and a file can hold `text`: no NUL, no half of a character."""
+    return "\0" not in text and not any(0xD800 <= ord(c) <= 0xDFFF for c in text)

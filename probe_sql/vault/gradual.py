@@ -1,0 +1,129 @@
+"""Gradual release on integers: one noise at two precisions, for the price of the finer.
+
+`coarsen` blurs a fine noise, `refine` sharpens a coarse one; both make the same pair:
+coarse = fine + independent noise, each exactly discrete Laplace. So a coarse value that
+was released costs nothing more once the fine one is (docs/proofs/noise.md, section 6).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+
+from probe_sql.errors import DataError
+from probe_sql.vault.noise import (
+    NOISE_LIMIT,
+    Coins,
+    Epsilon,
+    Ints,
+    Sampler,
+    coins,
+    digits_needed,
+    exact_rate,
+    precision,
+    saturating_sum,
+)
+
+Number = TypeVar("Number", Decimal, Fraction)
+
+
+def stay_probability(coarse: Number, fine: Number) -> Number:
+    """theta: the chance that the coarse noise equals the fine one; bases 0 < fine < coarse < 1."""
+    ratio = (1 - coarse) / (1 - fine)
+    return fine / coarse * ratio * ratio
+
+
+def crossing_probability(coarse: Number, fine: Number) -> Number:
+    """a: the chance, given a coarse noise x >= 0, that the fine one is negative."""
+    return fine * (coarse - fine) / (1 - fine * fine)
+
+
+def coarsen(
+    sampler: Sampler, fine: Ints, epsilon_coarse: Epsilon, epsilon_fine: Epsilon, delta: int
+) -> Ints:
+    """From noise at epsilon_fine, noise at epsilon_coarse: fine + B D with fresh B and D.
+
+    Privacy: releasing both sums loses epsilon_fine, not epsilon_coarse + epsilon_fine.
+    Utility: the coarse noise is discrete Laplace with base exp(-epsilon_coarse/delta).
+    Paper: beyond it.
+    """
+    slow, fast, loss = _levels(epsilon_coarse, epsilon_fine, delta)
+    if slow == fast:
+        return _within_limit(fine)
+    n = len(fine)
+    digits_needed(slow, loss)
+    stay = sampler.bernoulli(n, _stay_coin(slow, fast, loss))
+    fresh = sampler.geometric_at(2 * n, slow, loss)
+    extra = np.where(stay, 0, fresh[:n] - fresh[n:])
+    return saturating_sum(_within_limit(fine), extra, NOISE_LIMIT - 1)
+
+
+def refine(
+    sampler: Sampler, coarse: Ints, epsilon_coarse: Epsilon, epsilon_fine: Epsilon, delta: int
+) -> Ints:
+    """From noise at epsilon_coarse, noise at epsilon_fine, drawn from the fine given the coarse.
+
+    Privacy: releasing both sums loses epsilon_fine, not epsilon_coarse + epsilon_fine, and
+    so on along a chain. `coarse` is the noise itself, never a released (saturated) sum.
+    Utility: the fine noise is discrete Laplace with base exp(-epsilon_fine/delta).
+    Paper: beyond it.
+    """
+    slow, fast, loss = _levels(epsilon_coarse, epsilon_fine, delta)
+    if slow == fast:
+        return _within_limit(coarse)
+    n = len(coarse)
+    digits_needed(slow, loss)
+    digits_needed(fast - slow, loss)
+    cross_coin, beyond_coin = _refine_coins(slow, fast, loss)
+    # Everything is drawn for every value, so that the work does not depend on the noise.
+    cross = sampler.bernoulli(n, cross_coin)
+    beyond = sampler.bernoulli(n, beyond_coin)
+    below = sampler.geometric_at(n, fast - slow, loss)
+    past = sampler.geometric_at(n, fast + slow, loss)
+    x = _within_limit(coarse)
+    size = np.abs(x)
+    above = np.where(beyond, size + 1 + past, size)
+    y = np.where(cross, -1 - past, np.where(below < size, below, above))
+    return _within_limit(np.where(x < 0, -y, y))
+
+
+def _levels(
+    epsilon_coarse: Epsilon, epsilon_fine: Epsilon, delta: int
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Rates of the two levels and the larger epsilon; `DataError` when they are not in order."""
+    slow, _ = exact_rate(epsilon_coarse, delta)
+    fast, loss = exact_rate(epsilon_fine, delta)
+    if slow > fast:
+        raise DataError(
+            "The finer of two noise levels has the smaller epsilon.",
+            why="Nothing was drawn. A finer value costs at least as much as a coarser one.",
+        )
+    return slow, fast, loss
+
+
+def _base(rate: Fraction) -> Decimal:
+    return (-Decimal(rate.numerator) / Decimal(rate.denominator)).exp()
+
+
+@lru_cache(maxsize=1024)
+def _stay_coin(slow: Fraction, fast: Fraction, loss: Fraction) -> Coins:
+    with localcontext(precision(loss)):
+        theta = stay_probability(_base(slow), _base(fast))
+    return coins([theta], loss)
+
+
+@lru_cache(maxsize=1024)
+def _refine_coins(slow: Fraction, fast: Fraction, loss: Fraction) -> tuple[Coins, Coins]:
+    with localcontext(precision(loss)):
+        cross = crossing_probability(_base(slow), _base(fast))
+        beyond = cross / (1 - cross)
+    return coins([cross], loss), coins([beyond], loss)
+
+
+def _within_limit(noise: Ints) -> Ints:
+    """Clamp to what noise can be; it acts with a probability that the proof counts as error."""
+    return np.clip(noise, 1 - NOISE_LIMIT, NOISE_LIMIT - 1)

@@ -1,0 +1,228 @@
+"""Exact discrete Laplace noise on integers, vectorised, from uniform random words.
+
+A geometric variable has independent binary digits, so a value is a handful of biased
+coins; a discrete Laplace value is the difference of two geometric ones. Every coin
+compares a uniform binary fraction, read only as far as needed, with a threshold that is
+computed in advance from public numbers. `docs/proofs/noise.md` has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe_sql.errors import DataError
+from probe_sql.vault.randomness import Words
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+Epsilon = int | float | Fraction
+
+NOISE_BITS = 62
+NOISE_LIMIT = 2**NOISE_BITS
+"""Noise lies strictly between -NOISE_LIMIT and NOISE_LIMIT; sums saturate at them."""
+
+MAX_EPSILON = 1024
+TAIL = 256
+_BLOCK = 1 << 18  # coins tossed at once: a block of them stays in the processor's cache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coins:
+    """Probabilities as binary fractions: a first byte each, then further 64-bit words.
+
+    Coin i shows 1 with probability `(first[i] + sum_j rest[j, i] / 2^(64 (j+1))) / 256`.
+    """
+
+    first: NDArray[np.uint8]  # shape (count, 1)
+    rest: NDArray[np.uint64]  # shape (further words, count)
+
+    @property
+    def count(self) -> int:
+        return len(self.first)
+
+
+def further_words(loss: Fraction) -> int:
+    """Number of 64-bit words after the first byte, so that rounding is below e^-loss 2^-392."""
+    return -(-(384 + 3 * math.ceil(loss) // 2 + 1) // 64)
+
+
+def precision(loss: Fraction) -> Context:
+    """A decimal context in which thresholds for `loss` come out far below their last bit."""
+    bits = 8 + 64 * further_words(loss)
+    return Context(prec=3 * bits // 10 + 110)
+
+
+def coins(probabilities: Sequence[Decimal], loss: Fraction) -> Coins:
+    """Round probabilities in [0, 1] down to binary fractions fine enough for `loss`."""
+    words = further_words(loss)
+    bits = 8 + 64 * words
+    with localcontext(precision(loss)):
+        scaled = [min(int(q * (1 << bits)), (1 << bits) - 1) for q in probabilities]
+    last = (1 << 64) - 1
+    first = [[whole >> (bits - 8)] for whole in scaled]
+    rest = [[whole >> (64 * j) & last for whole in scaled] for j in reversed(range(words))]
+    return Coins(
+        np.array(first, dtype=np.uint8).reshape(len(scaled), 1),
+        np.array(rest, dtype=np.uint64).reshape(words, len(scaled)),
+    )
+
+
+def exact_rate(epsilon: Epsilon, delta: int) -> tuple[Fraction, Fraction]:
+    """(epsilon/delta, epsilon) as exact rationals, or `DataError`; uses public numbers only."""
+    finite = not isinstance(epsilon, float) or math.isfinite(epsilon)
+    loss = Fraction(epsilon) if finite else Fraction(0)
+    if not 0 < loss <= MAX_EPSILON:
+        raise DataError(
+            f"The noise parameter epsilon is not a number in (0, {MAX_EPSILON}].",
+            why="Nothing was drawn. An epsilon beyond that protects nothing.",
+            fix="Relax the accuracy, or use a coarser granularity.",
+        )
+    whole = operator.index(delta)
+    if whole < 1:
+        raise DataError(
+            "The sensitivity is not a positive integer.",
+            why="Nothing was drawn. Noise is scaled to what one row can change.",
+        )
+    return loss / whole, loss
+
+
+def digits_needed(rate: Fraction, loss: Fraction) -> int:
+    """The least D with exp(-rate 2^D) <= e^-(TAIL + loss); `DataError` beyond NOISE_BITS."""
+    reach = math.ceil((TAIL + math.ceil(loss)) / rate)
+    digits = (reach - 1).bit_length()
+    if digits > NOISE_BITS:
+        raise DataError(
+            "The noise would not fit into 64-bit integers.",
+            why="Nothing was drawn. The largest scale, delta/epsilon, that fits is about "
+            f"{NOISE_LIMIT / (TAIL + math.ceil(loss)):.3g}.",
+            fix="Use a larger epsilon, tighter bounds, or a coarser granularity.",
+        )
+    return digits
+
+
+@lru_cache(maxsize=1024)
+def geometric_coins(rate: Fraction, loss: Fraction) -> Coins:
+    """The digits of Geom(exp(-rate)) as coins: digit i is 1 with 1/(1 + exp(2^i rate)).
+
+    `loss` is the epsilon charged for the value that the draw becomes part of; it sets only
+    how far the omitted digits and the rounding lie below it.
+    """
+    digits = digits_needed(rate, loss)
+    with localcontext(precision(loss)):
+        odds = (Decimal(rate.numerator) / Decimal(rate.denominator)).exp()
+        probabilities = []
+        for _ in range(digits):
+            probabilities.append(1 / (1 + odds))
+            odds *= odds
+    return coins(probabilities, loss)
+
+
+def check_parameters(epsilon: Epsilon, delta: int) -> None:
+    """Raise `DataError` exactly when `discrete_laplace` would; draws nothing."""
+    digits_needed(*exact_rate(epsilon, delta))
+
+
+class Sampler:
+    """Draws exact integer noise from the words it is given.
+
+    Privacy: every method's values differ from the stated law by at most e^-loss 2^-360 in
+    total variation each, given uniform words (docs/proofs/noise.md, Theorem 3). Parameters
+    that cannot be met are refused before a word is read, from public numbers alone.
+    """
+
+    __slots__ = ("_words",)
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def discrete_laplace(self, n: int, epsilon: Epsilon, delta: int) -> Ints:
+        """`n` independent values v with probability (1-p)/(1+p) p^|v|, p = exp(-epsilon/delta).
+
+        Privacy: added to an integer that one row changes by at most `delta`, a value is
+        epsilon-differentially private, up to an additive 2^-359.
+        Utility: P(V <= -s) = p^s / (1+p) for every integer s >= 1.
+        Paper: replaces the continuous Laplace noise of section 3.2.
+        """
+        both = self._geometric(2 * n, geometric_coins(*exact_rate(epsilon, delta)))
+        return both[:n] - both[n:]
+
+    def geometric(self, n: int, epsilon: Epsilon, delta: int) -> Ints:
+        """`n` independent values g >= 0 with probability (1-p) p^g, p = exp(-epsilon/delta)."""
+        return self._geometric(n, geometric_coins(*exact_rate(epsilon, delta)))
+
+    def geometric_at(self, n: int, rate: Fraction, loss: Fraction) -> Ints:
+        """As `geometric`, with p = exp(-rate), at the precision that `loss` asks for."""
+        return self._geometric(n, geometric_coins(rate, loss))
+
+    def bernoulli(self, n: int, coin: Coins) -> Mask:
+        """`n` independent tosses of the one coin given."""
+        out = np.zeros(n, dtype=np.bool_)
+        for start in range(0, n, _BLOCK):
+            part = out[start : start + _BLOCK]
+            part[:] = self._toss(len(part), coin)[0]
+        return out
+
+    def _geometric(self, n: int, digits: Coins) -> Ints:
+        out = np.zeros(n, dtype=np.int64)
+        if digits.count == 0:
+            return out
+        step = max(1, _BLOCK // digits.count)
+        for start in range(0, n, step):
+            part = out[start : start + step]
+            part[:] = _from_digits(self._toss(len(part), digits))
+        return out
+
+    def _toss(self, n: int, coin: Coins) -> Mask:
+        """Toss each coin n times, shape (count, n): one byte a toss, and more only on a tie."""
+        tosses = coin.count * n
+        lanes = self._words.words(-(-tosses // 8)).view(np.uint8)[:tosses]
+        lanes = lanes.reshape(coin.count, n)
+        shown = lanes < coin.first
+        tied = np.flatnonzero(lanes == coin.first)
+        flat = shown.reshape(-1)
+        for threshold in coin.rest:
+            if len(tied) == 0:
+                break
+            word = self._words.words(len(tied))
+            bar = threshold[tied // n]
+            flat[tied] = word < bar
+            tied = tied[word == bar]
+        return shown
+
+
+def _from_digits(shown: Mask) -> Ints:
+    """Read column j of `shown` as a binary number, least significant digit first."""
+    count, n = shown.shape
+    place = np.left_shift(1, np.arange(count) % 8).astype(np.uint8)
+    weighted = shown.view(np.uint8) * place[:, np.newaxis]
+    octets = np.zeros((n, 8), dtype=np.uint8)
+    for low in range(0, count, 8):
+        octets[:, low // 8] = np.bitwise_or.reduce(weighted[low : low + 8], axis=0)
+    return octets.view("<i8").reshape(n).astype(np.int64, copy=False)
+
+
+def saturating_sum(left: Ints, right: Ints, limit: int) -> Ints:
+    """Clamp the integer sum to [-limit, limit], as if computed without bounds; limit < 2^63."""
+    total = left + right
+    wrapped = ((left ^ total) & (right ^ total)) < 0
+    clamped = np.clip(total, -limit, limit)
+    return np.where(wrapped, np.where(right < 0, -limit, limit), clamped).astype(np.int64)
+
+
+def add_noise(exact: Ints, noise: Ints) -> Ints:
+    """The integer sums exact + noise, saturated at +-2^62, never wrapped around.
+
+    Privacy: the sum is formed over the integers and clamped afterwards, which is
+    post-processing. Clamping the noise before adding would not be.
+    """
+    return saturating_sum(exact, noise, NOISE_LIMIT)

@@ -1,0 +1,135 @@
+"""Minimise a monotone formula: as few leaves as possible, never more, never a negation.
+
+Each leaf costs a share of the bound beta and, in the paper's accounting, a measurement of
+its own (theory 4.3). The two-level minimum alone can add leaves, so it is factored and
+competes with what the user wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from probe_sql.logic.factor import factor
+from probe_sql.logic.fold import HalfLine, fold, possible_together, prune
+from probe_sql.logic.formula import (
+    And,
+    Constant,
+    Formula,
+    Leaf,
+    atoms,
+    conjunction,
+    disjunction,
+    leaves,
+    occurrences,
+    simplified,
+)
+from probe_sql.logic.primes import (
+    AtomSet,
+    check_length,
+    prime_implicants,
+    prime_implicates,
+    truth_table,
+)
+from probe_sql.logic.two_level import MISSING, PyedaMissingError, minimal_cnf, minimal_dnf
+
+
+@dataclass(frozen=True, slots=True)
+class Minimised:
+    """A formula, the equivalent one that replaces it, and what apportionment needs of it.
+
+    method: where the formula comes from: 'constant', 'original', 'pruned', 'pyeda',
+    'factored' or 'folded'. notice: something the user should know, or None.
+    """
+
+    formula: Formula
+    original: Formula
+    leaves_before: int
+    leaves_after: int
+    primes: tuple[AtomSet, ...]
+    implicates: tuple[AtomSet, ...]
+    occurrences: dict[int, int]
+    method: str
+    notice: str | None
+
+
+def minimise(formula: Formula, cost: Callable[[Formula], float] | None = None) -> Minimised:
+    """The equivalent formula with the fewest leaves found, ties by `cost`, then the original.
+
+    Deterministic, bounded in time for up to 16 distinct atoms in 5000 leaves, refused beyond.
+    Paper: the minimised query tree T_c of section 4.2.
+    """
+    check_length(len(leaves(formula)))
+    original = simplified(formula)
+    variables = atoms(original)
+    table = truth_table(original, variables)
+    notice: str | None = None
+    candidates: list[tuple[str, Formula]] = [("original", original)]
+    if not isinstance(original, Constant):
+        try:
+            two_level = [minimal_dnf(original), minimal_cnf(original)]
+        except PyedaMissingError:
+            two_level, notice = [], MISSING
+        factored = factor(table, variables)
+        candidates.append(("pruned", prune(original)))
+        candidates += [("pyeda", _ordered(found)) for found in two_level if found is not None]
+        # Pruning does not make up for a factoring that ran out of work far from its end.
+        if len(leaves(factored)) <= 2 * len(leaves(original)):
+            candidates += [("factored", _ordered(f)) for f in (factored, prune(factored))]
+        # pyeda is not trusted, and neither are we: only equal functions compete.
+        candidates = [found for found in candidates if truth_table(found[1], variables) == table]
+    fewest = min(len(leaves(found)) for _, found in candidates)
+    shortest = [found for found in candidates if len(leaves(found[1])) == fewest]
+    method, best = min(shortest, key=lambda found: cost(found[1])) if cost else shortest[0]
+    return _described(best, formula, "constant" if isinstance(best, Constant) else method, notice)
+
+
+def simplify(
+    formula: Formula,
+    half_lines: Sequence[HalfLine | None],
+    cost: Callable[[Formula], float] | None = None,
+) -> Minimised:
+    """`minimise` after `fold`, and again while folding the result still drops leaves.
+
+    Equivalent to `formula` wherever the atoms are consistent (see `fold`). `primes` and
+    `implicates` are those whose atoms can all be true, or all false, at once.
+    """
+    folded = fold(formula, half_lines)
+    result = minimise(folded, cost)
+    while True:
+        again = fold(result.formula, half_lines)
+        if len(leaves(again)) >= result.leaves_after:
+            break
+        result = minimise(again, cost)
+    before = len(leaves(formula))
+    dropped = result.method == "original" and result.leaves_after < before
+    return replace(
+        result,
+        original=formula,
+        leaves_before=before,
+        primes=possible_together(result.primes, half_lines, True),
+        implicates=possible_together(result.implicates, half_lines, False),
+        method="folded" if dropped else result.method,
+    )
+
+
+def _ordered(formula: Formula) -> Formula:
+    """`formula` with the parts of every level by ascending atoms, as people number them."""
+    if isinstance(formula, Leaf | Constant):
+        return formula
+    parts = sorted(map(_ordered, formula.parts), key=leaves)
+    return (conjunction if isinstance(formula, And) else disjunction)(parts)
+
+
+def _described(best: Formula, original: Formula, method: str, notice: str | None) -> Minimised:
+    return Minimised(
+        formula=best,
+        original=original,
+        leaves_before=len(leaves(original)),
+        leaves_after=len(leaves(best)),
+        primes=prime_implicants(best),
+        implicates=prime_implicates(best),
+        occurrences=occurrences(best),
+        method=method,
+        notice=notice,
+    )

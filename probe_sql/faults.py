@@ -1,0 +1,49 @@
+"""Named instants of a query at which a test may stop the process; silent otherwise.
+
+Crash safety is a claim about every instant between two durable steps, so the code names
+those instants. A test installs a hook in its own process (one that sends SIGKILL, say).
+No environment variable, option, policy or SQL text reaches this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+POINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "ledger.create.before": "no file exists yet",
+        "ledger.create.begun": "the first anchor says that a ledger is being created",
+        "ledger.create.inserted": "schema and first row written, not committed",
+        "ledger.create.committed": "the first row is durable, its anchors are not written",
+        "ledger.create.anchoring": "new anchors written beside the old ones, not yet in place",
+        "ledger.create.anchored": "file and anchors agree",
+        "ledger.reserve.before": "nothing has begun",
+        "ledger.reserve.inserted": "the reservation is written, not committed",
+        "ledger.reserve.committed": "the reservation is durable, its anchors are not written",
+        "ledger.reserve.anchoring": "new anchors written beside the old ones, not yet in place",
+        "ledger.reserve.anchored": "ledger and anchors agree, the receipt is not yet returned",
+        "ledger.settle.before": "nothing has begun, the whole reservation is charged",
+        "ledger.settle.inserted": "the settlement is written, not committed",
+        "ledger.settle.committed": "the settlement is durable, its anchors are not written",
+        "ledger.settle.anchoring": "new anchors written beside the old ones, not yet in place",
+        "ledger.settle.anchored": "ledger and anchors agree",
+    }
+)
+"""Every point of the walk and what is true when a query stands there."""
+
+_hook: Callable[[str], None] | None = None
+
+
+def point(name: str) -> None:
+    """Do nothing, unless a test has installed a hook: then call it with `name`."""
+    if _hook is not None:
+        if name not in POINTS:
+            raise KeyError(name)
+        _hook(name)
+
+
+def install(hook: Callable[[str], None] | None) -> None:
+    """Call `hook` at every point of this process from now on; None removes it."""
+    global _hook
+    _hook = hook

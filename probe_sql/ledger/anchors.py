@@ -1,0 +1,160 @@
+"""Anchors: small files outside the ledger that remember how far it had come.
+
+One lies beside the ledger, one in the state directory of whoever uses it. An anchor may
+lag behind its ledger (a crash between commit and anchor), and is never ahead of it.
+Writers hold the ledger's write lock, so an anchor never moves backwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from probe_sql.errors import LedgerError
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A ledger's head: its id, the sequence number and hash of a row, units spent there.
+
+    Sequence number 0, without an id: a ledger was about to be created here.
+    """
+
+    ledger: str | None
+    seq: int
+    hash: str
+    spent: int
+
+    def dump(self) -> bytes:
+        """As the file's content."""
+        return (json.dumps({"format": 1} | asdict(self)) + "\n").encode()
+
+
+BEGUN = Anchor(ledger=None, seq=0, hash="", spent=0)
+
+
+class AnchorFile:
+    """One anchor on disk; `required` ones must be written, others where possible."""
+
+    def __init__(self, path: Path, *, required: bool) -> None:
+        self.path = path
+        self.required = required
+        self._temporary = path.with_name(path.name + ".tmp")
+
+    def read(self) -> Anchor | None:
+        """The anchor, None if there is no file; LedgerError if it is not an anchor."""
+        try:
+            text = self.path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            if self.required:
+                raise
+            return None
+        try:
+            said = json.loads(text)
+            anchor = Anchor(said["ledger"], said["seq"], said["hash"], said["spent"])
+            sound = anchor.dump() == text and anchor.seq >= 0 and anchor.spent >= 0
+        except (ValueError, TypeError, KeyError):
+            sound = False
+        if not sound:
+            raise LedgerError(
+                f"The ledger's anchor {self.path} is damaged.",
+                why="It records how far the ledger had come, so the budget that is left cannot"
+                " be trusted without it.",
+                fix="The owner of the data may restore it from a backup, or remove it and"
+                " take the ledger over with Ledger.adopt.",
+            )
+        return anchor
+
+    def begin(self) -> None:
+        """Put the anchor of a ledger about to be created here, unless there is one."""
+        if self.path.exists():
+            return
+        own = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        _write_durably(own, BEGUN.dump())
+        try:
+            os.link(own, self.path)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without hard links
+            own.replace(self.path)
+        finally:
+            own.unlink(missing_ok=True)
+        _sync_directory(self.path.parent)
+
+    def stage(self, anchor: Anchor) -> None:
+        """Write `anchor` beside the file, so that only a rename is left to do."""
+        with self._tolerant():
+            if not self.required:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            _write_durably(self._temporary, anchor.dump())
+
+    def publish(self, anchor: Anchor) -> None:
+        """Replace the file atomically and durably by what was staged, or by `anchor`."""
+        with self._tolerant():
+            if not self._staged(anchor):
+                self.stage(anchor)
+            self._temporary.replace(self.path)
+            _sync_directory(self.path.parent)
+
+    def _staged(self, anchor: Anchor) -> bool:
+        try:
+            return self._temporary.read_bytes() == anchor.dump()
+        except OSError:
+            return False
+
+    def _tolerant(self) -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext() if self.required else contextlib.suppress(OSError)
+
+
+def beside(ledger: Path) -> AnchorFile:
+    """The anchor next to the ledger; without it the ledger is not accepted."""
+    return AnchorFile(ledger.with_name(ledger.name + ".anchor"), required=True)
+
+
+def in_state_directory(ledger: Path) -> AnchorFile | None:
+    """The user's own anchor, which survives when the files beside the database do not.
+
+    None for a user without a home.
+    """
+    home = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(home):
+        home = os.path.join(os.path.expanduser("~"), ".local", "state")
+    if not os.path.isabs(home):
+        return None
+    name = hashlib.sha256(os.fsencode(ledger)).hexdigest()[:32] + ".json"
+    return AnchorFile(Path(home, "probe-sql", "ledgers", name), required=False)
+
+
+def of(ledger: Path) -> tuple[AnchorFile, ...]:
+    """All anchors of the ledger at this path, the one beside it first."""
+    own = in_state_directory(ledger)
+    return (beside(ledger),) if own is None else (beside(ledger), own)
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    # A file left by a crash may belong to another user: removing it needs the directory only.
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directory(path: Path) -> None:
+    if os.name == "nt":  # directories cannot be opened there, and renames are journalled
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,126 @@
+"""What the ledger says when it refuses; each one keeps the budget closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from probe_sql.errors import BudgetExhausted, LedgerError
+
+_RESTORE = (
+    "The owner of the data restores the latest ledger from a backup and takes it over with"
+    " Ledger.adopt, which charges whatever the copy has forgotten."
+)
+_ADOPT = (
+    "If the database was moved or restored on purpose, its owner takes the ledger over with"
+    " Ledger.adopt; otherwise put the original ledger back."
+)
+
+
+def absent(path: Path) -> LedgerError:
+    """There is none, and none was to be made."""
+    return LedgerError(
+        f"There is no ledger at {path}.",
+        why="Every query is charged to a ledger before it is answered.",
+        fix="Check the path, or open it with create=True if the database never had one.",
+    )
+
+
+def missing(path: Path) -> LedgerError:
+    """An anchor remembers a ledger that is gone."""
+    return LedgerError(
+        f"The ledger {path} is missing.",
+        why="An anchor shows that this database had one, so its budget is not fresh.",
+        fix=_RESTORE,
+    )
+
+
+def emptied(path: Path) -> LedgerError:
+    """The file is there and holds no ledger."""
+    return LedgerError(
+        f"The ledger {path} is empty.",
+        why="The file exists, so it is not a new ledger, and what was spent cannot be read.",
+        fix=_RESTORE,
+    )
+
+
+def unanchored(path: Path) -> LedgerError:
+    """The anchor beside the ledger is gone."""
+    return LedgerError(
+        f"The ledger {path} has lost its anchor, the file {path.name}.anchor beside it.",
+        why="Without it, the ledger may be an older copy that has forgotten what was spent.",
+        fix=_ADOPT,
+    )
+
+
+def copied(path: Path) -> LedgerError:
+    """The file is not the one that it says it is."""
+    return LedgerError(
+        f"The ledger {path} is a copy, or was moved.",
+        why="It was written at another place, and the original may go on spending the same budget.",
+        fix=_ADOPT,
+    )
+
+
+def other_database(path: Path) -> LedgerError:
+    """The ledger names another database."""
+    return LedgerError(
+        f"The ledger {path} belongs to another database.",
+        why="What was spent on one database says nothing about another.",
+        fix=_ADOPT,
+    )
+
+
+def other_ledger(path: Path) -> LedgerError:
+    """The anchors at this path remember a different ledger."""
+    return LedgerError(
+        f"The file {path} is not the ledger that was used here before.",
+        why="The anchors at this path remember another one, whose spending it does not know.",
+        fix="Put the original ledger back. A different database needs a ledger of another name.",
+    )
+
+
+def rolled_back(path: Path) -> LedgerError:
+    """A row that is known to have been written is not in the chain."""
+    return LedgerError(
+        f"The ledger {path} has forgotten entries that were in it.",
+        why="It was truncated, or an older copy was put in its place.",
+        fix=_RESTORE,
+    )
+
+
+def edited(path: Path, where: str) -> LedgerError:
+    """The chain does not hold."""
+    return LedgerError(
+        f"The ledger {path} was edited: {where}.",
+        why="Its running hash does not match its rows, so what was spent cannot be trusted.",
+        fix=_RESTORE,
+    )
+
+
+def unlisted(analyst: str | None) -> LedgerError:
+    """The policy names its analysts, and this is none of them."""
+    who = "A query without an analyst's name" if analyst is None else f"The analyst {analyst!r}"
+    return LedgerError(
+        f"{who} has no budget.",
+        why="The policy gives each analyst a budget by name.",
+        fix="Ask as one of the analysts in [budget.analysts], or let the owner add one.",
+    )
+
+
+def exhausted(*, asked: int, left: int, analyst: str | None) -> BudgetExhausted:
+    """The query does not fit; `analyst` if it is their own budget that is too small."""
+    whose = "the database" if analyst is None else f"the analyst {analyst!r}"
+    return BudgetExhausted(
+        f"The query may cost epsilon {_shown(asked)}, and {_shown(left)} of the budget of"
+        f" {whose} remains.",
+        why="Nothing was drawn and nothing was charged.",
+        fix="Ask with a smaller epsilon, or let the owner of the data raise the budget."
+        if left
+        else "The budget is spent. Only the owner of the data may raise it.",
+    )
+
+
+def _shown(units: int) -> str:
+    """Exact decimal number, without an exponent."""
+    text = f"{units // 10**12}.{units % 10**12:012d}".rstrip("0")
+    return text + "0" if text.endswith(".") else text

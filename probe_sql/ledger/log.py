@@ -1,0 +1,247 @@
+"""The log on disk, believed only after it was checked: rows, file, place and anchors."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from probe_sql import faults
+from probe_sql.errors import LedgerError
+from probe_sql.ledger import anchors, complaints
+from probe_sql.ledger.anchors import Anchor, AnchorFile
+from probe_sql.ledger.chain import SCHEMA, Book, BrokenChainError, Place, Row
+from probe_sql.ledger.store import Store, told
+
+
+class Log:
+    """A store, its anchors, and the verified book of what this process has seen of it.
+
+    Every method but the first group runs inside a transaction of the store.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], now: Callable[[], str]) -> None:
+        self.path = Path(os.path.realpath(path))
+        self.store = Store(self.path)
+        self.book = Book()
+        self._now = now
+        self._anchors = anchors.of(self.path)
+        self._broken: LedgerError | None = None
+
+    @property
+    def ledger_id(self) -> str:
+        """The random name that the ledger got when it was created."""
+        return self._place(self.book).ledger
+
+    # --- opening ---------------------------------------------------------------------
+
+    def open(self, identity: str, create: bool) -> bool:
+        """Verify the log, or create it where no trace of one exists; True if created."""
+        created = False
+        with told(self.path):
+            self._find(create)
+        with self.store.transaction("IMMEDIATE"):
+            if not self.store.objects():
+                self._create(identity, create)
+                created = True
+        self.store.creating = False
+        with self.store.transaction("IMMEDIATE"):
+            self._load(identity)
+            self._publish("create" if created else None)
+        return created
+
+    def adopt(self, identity: str) -> None:
+        """Append that the ledger is now here, charge what anchors know it has forgotten."""
+        with told(self.path):
+            if not self.path.exists():
+                raise complaints.absent(self.path)
+        with self.store.transaction("IMMEDIATE"):
+            book = self.replay()
+            old = self._place(book)
+            place = self._here(old.ledger, identity)
+            left = anchors.in_state_directory(Path(old.path))
+            if left is not None and old.path != place.path:
+                self._anchors = (*self._anchors, left)
+            known = [anchor for anchor in self.read_anchors() if anchor is not None]
+            if any(anchor.ledger not in (None, old.ledger) for anchor in known):
+                raise complaints.other_ledger(self.path)
+            lost = max([0, *(anchor.spent - book.spent for anchor in known)])
+            self.store.insert(book.draft("adopted", time=self._now(), units=lost, place=place))
+            self.store.commit()
+        with self.store.transaction("IMMEDIATE"):
+            self.book = self.replay()
+            self._publish(None, force=True)
+        self._anchors = anchors.of(self.path)
+
+    def follow(self, step: str) -> None:
+        """Bring the anchors up to the head, under the write lock so that none moves back."""
+        with self.store.transaction("IMMEDIATE"):
+            self._extend(self.book)
+            self._publish(step)
+
+    def _find(self, create: bool) -> None:
+        """Decide between opening and creating, from the file and the anchors."""
+        if self.path.exists():
+            return
+        known = self.read_anchors()
+        if self.path.exists():  # another process has just created it
+            return
+        if any(anchor is not None and anchor.seq for anchor in known):
+            raise complaints.missing(self.path)
+        if not create:
+            raise complaints.absent(self.path)
+        faults.point("ledger.create.before")
+        self._anchors[0].begin()
+        faults.point("ledger.create.begun")
+        self.store.creating = True
+
+    # --- inside a transaction --------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Verify what others appended since this process last looked, and that it still is here.
+
+        The anchors are read before the rows: a commit in between would seem to be missing.
+        """
+        if self._broken is not None:
+            raise self._broken
+        known = self.read_anchors()
+        self._check_place(self.book)
+        if self.store.hash_at(self.book.seq) != self.book.head:
+            raise complaints.rolled_back(self.path)
+        self._extend(self.book)
+        self._check_anchors(self.book, known)
+
+    def append(self, row: Row, step: str, ledger_id: str | None = None) -> None:
+        """Insert, stage the anchors (a full disk shows before the charge), commit."""
+        self.store.insert(row)
+        anchor = Anchor(ledger_id or self.ledger_id, row.seq, row.hash, row.spent)
+        for file in self._anchors:
+            file.stage(anchor)
+        faults.point(f"ledger.{step}.inserted")
+        self.store.commit()
+        faults.point(f"ledger.{step}.committed")
+
+    def replay(self, visit: Callable[[Row], None] | None = None) -> Book:
+        """Verify schema and chain from the first row; `visit` sees each verified row."""
+        self._check_schema()
+        book = Book()
+        self._extend(book, visit)
+        self._place(book)
+        return book
+
+    def audit(self) -> None:
+        """Verify everything from the first row on."""
+        known = self.read_anchors()
+        book = self.replay()
+        self._check_place(book)
+        self._check_anchors(book, known)
+
+    def read_anchors(self) -> list[Anchor | None]:
+        """The anchors as they are now, the one beside the ledger first."""
+        return [file.read() for file in self._anchors]
+
+    def _create(self, identity: str, create: bool) -> None:
+        """Write the first row, if the anchors say that creation was begun and nothing more."""
+        known = self.read_anchors()
+        if known[0] is None or any(anchor is not None and anchor.seq for anchor in known):
+            raise complaints.emptied(self.path)
+        if not create:
+            raise complaints.absent(self.path)
+        place = self._here(secrets.token_hex(16), identity)
+        self.store.create_schema()
+        row = Book().draft("created", time=self._now(), units=0, place=place)
+        self.append(row, "create", place.ledger)
+
+    def _load(self, identity: str) -> None:
+        """Verify the chain from a snapshot that the anchors vouch for, and whose and where it is.
+
+        The snapshot lies below every anchor, or rows between an anchor and it would go
+        unverified.
+        """
+        known = self.read_anchors()
+        vouched = min((anchor.seq for anchor in known if anchor is not None), default=0)
+        snapshot = self.store.snapshot_row(vouched)
+        if snapshot is None:
+            self.book = self.replay()
+        else:
+            self._check_schema()
+            try:
+                before = self.store.hash_at(snapshot.seq - 1) or ""
+                self.book = Book.from_snapshot(snapshot, before)
+            except BrokenChainError as error:
+                raise complaints.edited(self.path, str(error)) from error
+            self._extend(self.book)
+        if self._place(self.book).identity != storable(identity):
+            raise complaints.other_database(self.path)
+        self._check_place(self.book)
+        self._check_anchors(self.book, known)
+
+    def _extend(self, book: Book, visit: Callable[[Row], None] | None = None) -> None:
+        """Apply all rows after the book's last."""
+        try:
+            for row in self.store.rows(book.seq):
+                book.apply(row)
+                if visit is not None:
+                    visit(row)
+        except BrokenChainError as error:
+            complaint = complaints.edited(self.path, str(error))
+            if book is self.book:  # its totals may be half advanced: never use it again
+                self._broken = complaint
+            raise complaint from error
+
+    def _publish(self, step: str | None, *, force: bool = False) -> None:
+        """Move the anchors that are behind to the head; all of them with `force`."""
+        head = Anchor(self.ledger_id, self.book.seq, self.book.head, self.book.spent)
+        if step is not None:
+            faults.point(f"ledger.{step}.anchoring")
+        for file in self._anchors:
+            if force or _behind(file, head):
+                file.publish(head)
+        if step is not None:
+            faults.point(f"ledger.{step}.anchored")
+
+    # --- checks ----------------------------------------------------------------------
+
+    def _check_anchors(self, book: Book, known: list[Anchor | None]) -> None:
+        """Require that every anchor is a row of this chain; the one beside must exist."""
+        if known[0] is None:
+            raise complaints.unanchored(self.path)
+        for anchor in known:
+            if anchor is None or anchor.seq == 0:
+                continue
+            if anchor.ledger != self._place(book).ledger:
+                raise complaints.other_ledger(self.path)
+            if anchor.seq > book.seq or self.store.hash_at(anchor.seq) != anchor.hash:
+                raise complaints.rolled_back(self.path)
+
+    def _check_schema(self) -> None:
+        if self.store.objects() != SCHEMA:
+            raise complaints.edited(self.path, "its tables or triggers were changed")
+
+    def _check_place(self, book: Book) -> None:
+        """Require that the file is the one, at the path, that the ledger says it is."""
+        place = self._place(book)
+        here = self._here(place.ledger, place.identity)
+        if (here.path, here.inode) != (place.path, place.inode):
+            raise complaints.copied(self.path)
+
+    def _here(self, ledger_id: str, identity: str) -> Place:
+        status = os.stat(self.path)
+        path = storable(os.fspath(self.path))
+        return Place(ledger_id, storable(identity), path, status.st_dev, status.st_ino)
+
+    def _place(self, book: Book) -> Place:
+        if book.place is None:
+            raise complaints.emptied(self.path)
+        return book.place
+
+
+def _behind(file: AnchorFile, head: Anchor) -> bool:
+    known = file.read()
+    return known is None or known.seq < head.seq
+
+
+def storable(text: str) -> str:
+    """`text` as SQLite can hold it: lone surrogates are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()

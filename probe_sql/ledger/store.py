@@ -1,0 +1,230 @@
+"""The SQLite file: durable transactions on the log, and failures told in our own words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from probe_sql.errors import LedgerError
+from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, Row
+
+BUSY_SECONDS = 30.0
+_RETRIED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_SELECT = f"SELECT {', '.join(Row._fields)} FROM log"
+_INSERT = f"INSERT INTO log VALUES ({', '.join('?' * len(Row._fields))})"
+
+
+class Store:
+    """One file, one connection at a time, safe to share between threads and across forks.
+
+    SQLite keeps its locks per process, in tables that a child inherits and must not
+    believe: before a fork the connection is closed, and both sides open their own.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.creating = False  # only then may opening make a file
+        self.lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        _stores.add(self)
+
+    def close(self) -> None:
+        """Close the connection; the next use opens another."""
+        with self.lock, told(self.path):
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextlib.contextmanager
+    def transaction(self, mode: str) -> Iterator[None]:
+        """Hold SQLite's 'IMMEDIATE' (write) or 'DEFERRED' (read) lock; end with a rollback.
+
+        What shall last is committed inside, with `commit`.
+        """
+        with self.lock, told(self.path):
+            connection = self._connect()
+            _retry(connection, f"BEGIN {mode}")
+            try:
+                yield
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def commit(self) -> None:
+        """Make the transaction durable: it is on disk when this returns."""
+        self._connect().execute("COMMIT")
+
+    def create_schema(self) -> None:
+        """Create the log and its guards, inside a transaction."""
+        for statement in SCHEMA.values():
+            self._connect().execute(statement)
+
+    def objects(self) -> dict[str, str]:
+        """Everything the file defines, by name, SQLite's own tables aside."""
+        found = self._connect().execute(
+            "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+        )
+        return dict(found.fetchall())
+
+    def insert(self, row: Row) -> None:
+        """Append a row and read it back: whatever else the file does, the row is there."""
+        connection = self._connect()
+        connection.execute(_INSERT, row)
+        if connection.execute(f"{_SELECT} WHERE seq = ?", (row.seq,)).fetchone() != tuple(row):
+            raise LedgerError(
+                f"The ledger {self.path} does not keep what is written to it.",
+                why="Its file was edited by hand.",
+                fix="The owner of the data restores it from a backup and calls Ledger.adopt.",
+            )
+
+    def rows(self, after: int) -> Iterator[Row]:
+        """Rows above a sequence number, in order."""
+        for values in self._connect().execute(f"{_SELECT} WHERE seq > ? ORDER BY seq", (after,)):
+            yield Row._make(values)
+
+    def hash_at(self, seq: int) -> str | None:
+        """Hash of one row, None if there is no such row."""
+        found = self._connect().execute("SELECT hash FROM log WHERE seq = ?", (seq,)).fetchone()
+        return None if found is None else found[0]
+
+    def snapshot_row(self, up_to: int) -> Row | None:
+        """The last row with a snapshot at or below `up_to`."""
+        at = up_to - up_to % SNAPSHOT_EVERY
+        found = self._connect().execute(f"{_SELECT} WHERE seq = ?", (at,)).fetchone()
+        return None if found is None else Row._make(found)
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={'rwc' if self.creating else 'rw'}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                connection.execute("PRAGMA trusted_schema = OFF")
+                _retry(connection, "PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA fullfsync = ON")
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def before_fork(self) -> None:
+        """Wait for other threads, then leave nothing of SQLite's for the child to inherit."""
+        self.lock.acquire()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def after_fork(self) -> None:
+        """Let go, on either side; in the child the forking thread is the only one."""
+        self.lock.release()
+
+
+def _retry(connection: sqlite3.Connection, statement: str) -> None:
+    """Run a statement that takes a lock, again while others hold it, up to a deadline."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _RETRIED or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+@contextlib.contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn failures of SQLite and the file system into a LedgerError that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explain(path, getattr(error, "sqlite_errorcode", 0) & 0xFF) from error
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger {path} cannot be written.",
+            why=f"The file system says: {error.strerror or 'no reason given'}.",
+            fix="Make the ledger's directory writable and free some space.",
+        ) from error
+
+
+_EXPLANATIONS: dict[int, tuple[str, str, str]] = {
+    sqlite3.SQLITE_FULL: (
+        "cannot be written",
+        "The disk is full.",
+        "Free some space and try again.",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written",
+        "The file or its directory is read-only.",
+        "Make both writable for the user who asks: every query is charged before it is answered.",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "cannot be opened",
+        "The file or its directory cannot be reached or written.",
+        "Make both exist and writable for the user who asks.",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "is not a ledger",
+        "The file was overwritten, or another file lies in its place.",
+        "The owner of the data restores it from a backup and calls Ledger.adopt.",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "is damaged",
+        "The file was truncated or overwritten in part.",
+        "The owner of the data restores it from a backup and calls Ledger.adopt.",
+    ),
+    sqlite3.SQLITE_BUSY: (
+        "is busy",
+        f"Another process held it for {BUSY_SECONDS:.0f} seconds.",
+        "Try again; if it stays so, look for a stopped process that has the file open.",
+    ),
+}
+
+
+def _explain(path: Path, code: int) -> LedgerError:
+    what, why, fix = _EXPLANATIONS.get(
+        code,
+        (
+            "cannot be read or written",
+            f"SQLite reports a failure of the file (code {code}).",
+            "Look for a full disk, a limit on file sizes or a failing device, and try again.",
+        ),
+    )
+    return LedgerError(f"The ledger {path} {what}.", why=why, fix=fix)
+
+
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_forking: list[Store] = []
+_one_fork = threading.Lock()
+
+
+def _before_fork() -> None:
+    _one_fork.acquire()
+    _forking.extend(_stores)
+    for store in _forking:
+        store.before_fork()
+
+
+def _after_fork() -> None:
+    for store in _forking:
+        store.after_fork()
+    _forking.clear()
+    _one_fork.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )

@@ -1,0 +1,128 @@
+"""The frozen values the ledger hands out: receipts, budget states and entries."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import InitVar, dataclass, field
+from typing import Final, NoReturn
+
+from probe_sql.errors import InternalError
+from probe_sql.ledger.units import epsilon_within, to_epsilon
+
+_SEAL: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof that `units` are durably reserved; only the ledger makes one.
+
+    It is good in the process that got it, for one query: it cannot be copied, pickled or
+    built by hand, and `Ledger.verify` compares it with the ledger before the first draw.
+    """
+
+    ledger_id: str
+    number: int
+    analyst: str | None
+    units: int
+    pid: int = field(init=False, repr=False)
+    seal: InitVar[object] = None
+
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
+            raise InternalError(
+                "A receipt was made by hand.",
+                why="Only a durable reservation in the ledger makes a receipt.",
+                fix="Call Ledger.reserve.",
+            )
+        object.__setattr__(self, "pid", os.getpid())
+
+    @property
+    def epsilon(self) -> float:
+        """The greatest epsilon that may be drawn against this receipt, never above `units`."""
+        return epsilon_within(self.units)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A receipt cannot be copied or pickled.")
+
+
+def issue(ledger_id: str, number: int, analyst: str | None, units: int) -> Receipt:
+    """Make a receipt; for the ledger alone, after its commit."""
+    return Receipt(ledger_id, number, analyst, units, _SEAL)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """What may be spent and what was, open reservations counted in full.
+
+    `remaining` is what the next query may cost: the smaller of the database's rest and the
+    analyst's own. The fields of the analyst are None where no budget of their own applies.
+    """
+
+    total_units: int
+    spent_units: int
+    remaining_units: int
+    analyst_total_units: int | None
+    analyst_spent_units: int | None
+    analyst_remaining_units: int | None
+
+    @property
+    def total(self) -> float:
+        """Budget of the whole database."""
+        return to_epsilon(self.total_units)
+
+    @property
+    def spent(self) -> float:
+        """Charged to the whole database, by everyone."""
+        return to_epsilon(self.spent_units)
+
+    @property
+    def remaining(self) -> float:
+        """Most that the next query may cost."""
+        return to_epsilon(self.remaining_units)
+
+    @property
+    def analyst_total(self) -> float | None:
+        """The analyst's own budget."""
+        return _optional(self.analyst_total_units)
+
+    @property
+    def analyst_spent(self) -> float | None:
+        """Charged to the analyst."""
+        return _optional(self.analyst_spent_units)
+
+    @property
+    def analyst_remaining(self) -> float | None:
+        """Rest of the analyst's own budget."""
+        return _optional(self.analyst_remaining_units)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the owner's record: who, when, what was asked, what it cost; no results.
+
+    `outcome` is 'answered', 'denied', 'failed' or 'interrupted'; 'open' while a reservation
+    is unsettled (it is charged in full); 'adopted' where the owner took the ledger over.
+    """
+
+    number: int
+    time: str
+    analyst: str | None
+    sql: str
+    kind: str
+    reserved_units: int
+    charged_units: int
+    outcome: str
+
+    @property
+    def reserved(self) -> float:
+        """Epsilon reserved before the draw."""
+        return to_epsilon(self.reserved_units)
+
+    @property
+    def charged(self) -> float:
+        """Epsilon charged: what was settled, or the reservation while it is open."""
+        return to_epsilon(self.charged_units)
+
+
+def _optional(units: int | None) -> float | None:
+    return None if units is None else to_epsilon(units)

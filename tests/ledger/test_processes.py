@@ -1,0 +1,170 @@
+"""Several processes, threads and forks on one ledger: exact to the last unit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probe_sql.errors import BudgetExhausted, LedgerError
+from probe_sql.ledger import Ledger
+from probe_sql.policy.model import Budget
+
+OpenLedger = Callable[..., Ledger]
+StartWorker = Callable[..., "subprocess.Popen[str]"]
+
+
+def _together(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
+    """Let all go at once when all are ready; the lines that each then printed."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    outputs = []
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        output, trouble = process.communicate(timeout=120)
+        assert process.returncode == 0, trouble
+        outputs.append(output.splitlines())
+    return outputs
+
+
+def test_eight_processes_spend_to_the_last_unit(
+    open_ledger: OpenLedger, start: StartWorker
+) -> None:
+    budget = Budget(epsilon=1e-9)  # a thousand units
+    # A query takes a moment, in which the others have their turn.
+    outputs = _together([start("spend", units, 0.004) for units in (3, 5, 7, 11, 13, 17, 19, 23)])
+    receipts = [tuple(map(int, line.split())) for lines in outputs for line in lines]
+    assert sum(units for _, units in receipts) == 1000
+    assert len({number for number, _ in receipts}) == len(receipts)
+    assert sum(bool(lines) for lines in outputs) >= 2  # they did take turns
+    ledger = open_ledger(budget=budget)
+    ledger.audit()
+    assert ledger.state().spent_units == 1000
+    assert ledger.state().remaining_units == 0
+
+
+def test_a_reader_beside_a_writer_sees_a_sound_ledger(
+    open_ledger: OpenLedger, start: StartWorker
+) -> None:
+    """Rows and anchors move while they are read, and never seem to contradict each other."""
+    ledger = open_ledger()
+    process = start("spend", 20)
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    seen = [0]
+    while process.poll() is None:
+        seen.append(ledger.state().spent_units)
+    assert seen == sorted(seen)
+    assert ledger.state().spent_units == 1000
+
+
+def test_one_of_several_processes_creates_the_ledger(
+    open_ledger: OpenLedger, start: StartWorker
+) -> None:
+    outputs = _together([start("create") for _ in range(4)])
+    said = [lines[0].split() for lines in outputs]
+    assert sorted(created for created, _ in said) == ["False", "False", "False", "True"]
+    assert {ledger_id for _, ledger_id in said} == {open_ledger().ledger_id}
+
+
+def test_threads_share_a_ledger(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger(budget=Budget(epsilon=60e-12))
+    charged: list[int] = []
+
+    def work() -> None:
+        while True:
+            try:
+                receipt = ledger.reserve(None, 1e-12, sql="")
+                ledger.verify(receipt)
+                charged.append(receipt.units)
+            except BudgetExhausted:
+                return
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(charged) == 60
+    ledger.audit()
+
+
+def _in_child(work: Callable[[], bool]) -> bool:
+    """Fork, run `work` in the child; whether it returned True there."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if work() else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def test_parent_and_child_go_on_after_a_fork(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    ledger.reserve(None, 0.25, sql="parent")
+
+    def child() -> bool:
+        ledger.settle(ledger.reserve(None, 0.25, sql="child"), 0.125, outcome="answered")
+        return ledger.state().spent == 0.375
+
+    assert _in_child(child)
+    ledger.reserve(None, 0.25, sql="parent")
+    assert ledger.state().spent == 0.625
+    assert [entry.sql for entry in ledger.entries()] == ["parent", "child", "parent"]
+    ledger.audit()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files cannot be listed here")
+def test_a_child_inherits_no_open_ledger(open_ledger: OpenLedger, path: Path) -> None:
+    """SQLite forbids it: a child's locks on an inherited connection would not be real."""
+    ledger = open_ledger()
+    ledger.reserve(None, 0.25, sql="")
+
+    def files() -> set[str]:
+        links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+        return {os.readlink(link) for link in links if os.path.lexists(link)}
+
+    assert str(path) in files()
+    assert _in_child(lambda: not any(file.startswith(str(path)) for file in files()))
+
+
+def test_a_child_cannot_draw_with_its_parents_receipt(open_ledger: OpenLedger) -> None:
+    ledger = open_ledger()
+    receipt = ledger.reserve(None, 0.25, sql="")
+
+    def child() -> bool:
+        for use in (ledger.verify, lambda it: ledger.settle(it, 0.0, outcome="failed")):
+            try:
+                use(receipt)
+            except LedgerError:
+                continue
+            return False
+        return True
+
+    assert _in_child(child)
+    ledger.verify(receipt)
+
+
+def test_two_users_share_a_ledger(open_ledger: OpenLedger, path: Path, state_home: Path) -> None:
+    """Each has a state directory; the one who stays away lags behind and is not in the way."""
+    open_ledger().reserve(None, 0.25, sql="first user")
+    own = os.environ["XDG_STATE_HOME"]
+    os.environ["XDG_STATE_HOME"] = str(state_home / "second")
+    try:
+        open_ledger().reserve(None, 0.25, sql="second user")
+    finally:
+        os.environ["XDG_STATE_HOME"] = own
+    assert open_ledger().state().spent == 0.5
+    assert path.exists()

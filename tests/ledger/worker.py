@@ -1,0 +1,103 @@
+"""Commands that tests run in processes of their own: `worker.py COMMAND LEDGER [ARGUMENT]`.
+
+Each prints what a caller of the ledger would then be allowed to do, line by line, at once.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+from probe_sql import faults
+from probe_sql.errors import BudgetExhausted, LedgerError
+from probe_sql.ledger import Ledger
+from probe_sql.policy.model import Budget
+
+
+def say(*words: object) -> None:
+    """Print a line that is out before anything else happens."""
+    print(*words, flush=True)
+
+
+def kill_at(path: str, name: str) -> None:
+    """Query until the named point, and die there."""
+
+    def hook(reached: str) -> None:
+        if reached == name:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if name.startswith("ledger.create"):
+        faults.install(hook)
+    ledger = Ledger.open(path, budget=Budget(epsilon=1.0), identity="clinic")
+    faults.install(hook)
+    receipt = ledger.reserve(None, 0.25, sql="SELECT 1")
+    ledger.verify(receipt)
+    say("drawn", receipt.units)
+    ledger.settle(receipt, 0.125, outcome="answered")
+    say("settled")
+
+
+def spend(path: str, units: str, pause: str = "0") -> None:
+    """Reserve `units` at a time until nothing is left; print each receipt, then pause."""
+    ledger = Ledger.open(path, budget=Budget(epsilon=1e-9), identity="clinic")
+    say("ready")
+    sys.stdin.readline()
+    while True:
+        try:
+            receipt = ledger.reserve(None, int(units) * 1e-12, sql="SELECT 1")
+        except BudgetExhausted:
+            if int(units) == 1:
+                return
+            units = "1"
+        else:
+            say(receipt.number, receipt.units)
+            time.sleep(float(pause))
+
+
+def create(path: str) -> None:
+    """Open the ledger when told to; print whether this process created it."""
+    say("ready")
+    sys.stdin.readline()
+    ledger = Ledger.open(path, budget=Budget(epsilon=1.0), identity="clinic")
+    say(ledger.created, ledger.ledger_id)
+
+
+def attempt(path: str, then: Callable[[Ledger], None] | None = None) -> None:
+    """Open and reserve once more; print the receipt or the refusal."""
+    try:
+        ledger = Ledger.open(path, budget=Budget(epsilon=1.0), identity="clinic")
+        if then is not None:
+            then(ledger)
+        for _ in range(1000):
+            say("drawn", ledger.reserve(None, 0.0001, sql="SELECT " + "x" * 2000).units)
+    except LedgerError as error:
+        say("refused", str(error).replace("\n", " "))
+
+
+def report(path: str) -> None:
+    """Open, verify everything, print the units that are spent."""
+    ledger = Ledger.open(path, budget=Budget(epsilon=1.0), identity="clinic", create=False)
+    ledger.audit()
+    say(ledger.state().spent_units)
+
+
+def limited(path: str, limit: str) -> None:
+    """As `attempt`, with a limit on file sizes set after opening."""
+    size = int(limit)
+    attempt(path, lambda _: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+
+
+def unprivileged(path: str) -> None:
+    """As `attempt`, as a user whom permissions bind."""
+    if os.getuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    attempt(path)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,198 @@
+"""Arithmetic over aggregates as a linear form over tallies, with at most one denominator.
+
+`avg(x) > c` is `sum(x) / count(x) > c`, and a denominator that is never negative can be
+multiplied away: what stays is one integer sum beside one threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.sql.bound import AggregateExpression, Call, Operation, Value
+from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scan import Tally
+from probe_sql.sql.weights import positive_of, present_of, tally_of
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`factor * tally * public`; without a tally a constant of the group."""
+
+    factor: Fraction
+    tally: Tally | None = None
+    public: Scalar | None = None
+
+    @property
+    def key(self) -> tuple[object, str]:
+        tally = None if self.tally is None else self.tally.key
+        return tally, "" if self.public is None else self.public.key
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`sum of parts / denominator`, NULL unless every guard tally counts a row.
+
+    `denominator` None is 1. A quotient is never NULL when it has no guards.
+    """
+
+    parts: tuple[Part, ...]
+    denominator: Part | None = None
+    guards: tuple[Tally, ...] = ()
+
+    @property
+    def constant(self) -> Fraction | None:
+        """The number this is, if it is one."""
+        if self.denominator is not None or any(p.tally or p.public for p in self.parts):
+            return None
+        return sum((p.factor for p in self.parts), Fraction(0))
+
+
+def merge(parts: list[Part]) -> tuple[Part, ...]:
+    """Add up parts on the same tally and public value; drop what cancels."""
+    found: dict[tuple[object, str], Part] = {}
+    for part in parts:
+        old = found.get(part.key)
+        found[part.key] = part if old is None else replace(part, factor=part.factor + old.factor)
+    return tuple(part for part in found.values() if part.factor)
+
+
+def quotient(expression: AggregateExpression) -> Quotient:
+    """The quotient of a bound expression, or an error that says what is not linear."""
+    if isinstance(expression, Value):
+        return _value(expression)
+    if isinstance(expression, Call):
+        return _call(expression)
+    return _operation(expression)
+
+
+def _value(value: Value) -> Quotient:
+    constant = value.scalar.constant
+    if isinstance(constant, Fraction):
+        return Quotient(merge([Part(constant)]))
+    if value.scalar.is_constant or (value.scalar.known and not value.scalar.type.numeric):
+        raise SqlError(
+            f"{value.text} is not a number",
+            why="counts, sums and averages are compared with numbers",
+            span=value.scalar.span,
+        )
+    return Quotient((Part(Fraction(1), public=value.scalar),))
+
+
+def _call(call: Call) -> Quotient:
+    if call.function in ("min", "max", "quantile"):
+        raise Refused(
+            f"{call.text} can only be compared, not computed with",
+            why="it is decided by counting rows on both sides of one constant",
+            fix=f"compare it with a number: {call.text} > 10",
+            span=call.span,
+        )
+    one = Fraction(1)
+    if call.function == "count":
+        return Quotient((Part(one, tally_of(call, "count")),))
+    if call.function == "count_distinct":
+        return Quotient((Part(one, tally_of(call, "distinct")),))
+    total, present = tally_of(call, "sum"), tally_of(call, "count")
+    sum_part = Part(total.grid, total)
+    if call.function == "avg":
+        return Quotient((sum_part,), Part(one, present), (present,))
+    return Quotient((sum_part,), guards=() if call.zero_if_empty else (present,))
+
+
+def _operation(operation: Operation) -> Quotient:
+    left, right = quotient(operation.left), quotient(operation.right)
+    if operation.op == "+":
+        return add(left, right, operation.span)
+    if operation.op == "-":
+        return add(left, scale(right, Fraction(-1)), operation.span)
+    if operation.op == "*":
+        return _multiply(left, right, operation.span)
+    return _divide(left, right, operation.span)
+
+
+def scale(value: Quotient, factor: Fraction) -> Quotient:
+    parts = [replace(part, factor=part.factor * factor) for part in value.parts]
+    return replace(value, parts=merge(parts))
+
+
+def add(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
+    """Sum of two quotients; their denominators must agree, or one side be public."""
+    guards = _guards(left, right)
+    a, b = left.denominator, right.denominator
+    if a == b:
+        return Quotient(merge([*left.parts, *right.parts]), a, guards)
+    if a is None:
+        left, right, a = right, left, b
+    elif b is not None:
+        raise _nonlinear("two averages or ratios with different denominators", span)
+    assert a is not None
+    assert a.tally is not None
+    raised = []
+    for part in right.parts:
+        if part.tally is not None or (part.public is not None and a.public is not None):
+            raise _nonlinear("a ratio added to another aggregate", span)
+        public = part.public if part.public is not None else a.public
+        raised.append(Part(part.factor * a.factor, a.tally, public))
+    return Quotient(merge([*left.parts, *raised]), a, guards)
+
+
+def _guards(left: Quotient, right: Quotient) -> tuple[Tally, ...]:
+    found = {guard.key: guard for guard in (*left.guards, *right.guards)}
+    return tuple(found.values())
+
+
+def _multiply(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
+    for value, other in ((left, right), (right, left)):
+        factor = value.constant
+        if factor is not None:
+            return replace(scale(other, factor), guards=_guards(left, right))
+        public = value.parts[0] if len(value.parts) == 1 and value.denominator is None else None
+        if public is not None and public.tally is None and public.public is not None:
+            if any(part.public is not None for part in other.parts):
+                raise _nonlinear("a product of two public columns", span)
+            parts = [
+                Part(part.factor * public.factor, part.tally, public.public) for part in other.parts
+            ]
+            return Quotient(merge(parts), other.denominator, _guards(left, right))
+    raise _nonlinear("a product of aggregates", span)
+
+
+def _divide(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
+    factor = right.constant
+    if factor is not None:
+        if factor == 0:
+            raise SqlError("division by zero", why="the result is always NULL", span=span)
+        return scale(left, 1 / factor)
+    if left.denominator is not None and left.denominator == right.denominator:
+        # (a/d) / (b/d) = a/b
+        return _divide(replace(left, denominator=None), replace(right, denominator=None), span)
+    if left.denominator is not None or right.denominator is not None or len(right.parts) != 1:
+        raise _nonlinear("a ratio of anything but two sums", span)
+    bottom = right.parts[0]
+    if bottom.tally is None or bottom.public is not None or bottom.factor < 0:
+        raise _nonlinear("a division by anything but a count or a sum", span)
+    tally = bottom.tally
+    if tally.kind == "sum" and tally.low < 0:
+        raise Refused(
+            "a ratio needs a denominator that is never negative",
+            why="the sign of the denominator would flip the comparison",
+            fix="divide by a count, or by a sum of a column whose lower bound is 0 or more",
+            span=span,
+        )
+    guard = tally
+    if tally.kind == "sum":
+        guard = positive_of(tally)
+    elif tally.kind == "distinct":
+        guard = present_of(tally)
+    guards = (*_guards(left, right), guard)
+    return Quotient(left.parts, bottom, tuple({g.key: g for g in guards}.values()))
+
+
+def _nonlinear(what: str, span: Span | None) -> Refused:
+    return Refused(
+        f"{what} is not linear in the rows",
+        why="only sums over rows have a known sensitivity to one row",
+        fix="multiply out: SUM(a) > 2 * SUM(b) instead of a product or nested ratio",
+        span=span,
+    )

@@ -1,0 +1,380 @@
+"""Comparisons in normal form: every atom is `sign * measure > threshold`, all integers.
+
+The table of theory 2.1, row by row: counts, sums, averages, linear combinations and ratios
+become one integer sum; MIN, MAX and quantiles count rows on the two sides of a constant.
+SQL's NULL holds: an aggregate that is NULL selects nothing, whatever the comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from probe_sql.errors import Refused, SqlError
+from probe_sql.logic.fold import HalfLine
+from probe_sql.plan.linear import Part, Quotient, add, quotient, scale
+from probe_sql.plan.sensitivity import presence, row_bounds
+from probe_sql.sql.bound import Call, Comparison, Value
+from probe_sql.sql.scalar import fraction_gcd
+from probe_sql.sql.scan import MeasureScan, Multiplier, Tally, Term, Threshold
+from probe_sql.sql.weights import (
+    INTEGER_LIMIT,
+    count_where,
+    public_multiplier,
+    side,
+    tally_of,
+)
+
+_MIRROR = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """An integer aggregate of sensitivity `delta`; one step is `unit` of the SQL value."""
+
+    scan: MeasureScan
+    delta: int
+    unit: Fraction
+    text: str
+    single: bool  # one count or sum: the threshold says how large it may be
+    aggregates: tuple[str, ...]  # texts of the SQL aggregates it comes from
+
+
+@dataclass(frozen=True, slots=True)
+class NormalAtom:
+    """`sign * measure > threshold`; the threshold is an integer, or one for each group."""
+
+    measure: int
+    sign: int
+    threshold: int | Threshold
+    text: str
+    half_line: HalfLine | None
+    note: str | None = None
+
+
+@dataclass(slots=True)
+class Normaliser:
+    """Collects tallies and measures while comparisons are brought to normal form."""
+
+    tallies: list[Tally] = field(default_factory=list)
+    measures: list[Measure] = field(default_factory=list)
+    atoms: list[NormalAtom] = field(default_factory=list)
+    _tally_index: dict[Hashable, int] = field(default_factory=dict)
+    _measure_index: dict[Hashable, int] = field(default_factory=dict)
+    _atom_index: dict[Hashable, int] = field(default_factory=dict)
+
+    def atom(self, comparison: Comparison, op: str) -> int:
+        """The number of the atom `left op right`, shared with an earlier equal one."""
+        left, right = comparison.left, comparison.right
+        text = f"{comparison.left.text} {op} {comparison.right.text}"
+        if _ordered(right) and not _ordered(left):
+            left, right, op = right, left, _MIRROR[op]
+        if _ordered(left):
+            assert isinstance(left, Call)
+            if not isinstance(right, Value):
+                raise Refused(
+                    f"{left.text} can only be compared with a constant or a public column",
+                    why="it is decided by counting rows on both sides of one constant",
+                    fix=f"{left.text} > 10",
+                    span=comparison.span,
+                )
+            atom = self._order_statistic(left, op, right, text)
+        else:
+            atom = self._linear(comparison, op, text)
+        key = (atom.measure, atom.sign, _threshold_key(atom.threshold))
+        if key not in self._atom_index:
+            self._atom_index[key] = len(self.atoms)
+            self.atoms.append(atom)
+        return self._atom_index[key]
+
+    # --- counts, sums, averages, ratios ---
+
+    def _linear(self, comparison: Comparison, op: str, text: str) -> NormalAtom:
+        left, right = quotient(comparison.left), quotient(comparison.right)
+        whole = add(left, scale(right, Fraction(-1)), comparison.span)
+        parts = [part for part in whole.parts if part.tally is not None]
+        if not parts:
+            raise SqlError("both sides are the same aggregate", why="nothing is left to compare",
+                           span=comparison.span)  # fmt: skip
+        fixed = [part for part in whole.parts if part.tally is None]
+        upward = op in (">", ">=")
+        oriented = parts if upward else [_negated(part) for part in parts]
+        constant = [part if not upward else _negated(part) for part in fixed]
+        terms, unit = self._terms(oriented)
+        threshold = _integer_threshold(constant, unit, strict=op in (">", "<"))
+        threshold = _with_multipliers(threshold, terms, unit, strict=op in (">", "<"))
+        aggregates = tuple(dict.fromkeys(_calls(comparison.left) + _calls(comparison.right)))
+        guards = self._guards(whole.guards, terms, threshold)
+        axis = _axis(whole, op)
+        measure, sign = self._measure(terms, unit, guards, threshold, aggregates)
+        return NormalAtom(measure, sign, threshold, text, axis)
+
+    def _terms(self, parts: list[Part]) -> tuple[tuple[Term, ...], Fraction]:
+        """Integer coefficients of the parts and the SQL value of one step."""
+        entries: list[tuple[Fraction, Tally, Multiplier | None]] = []
+        unit = Fraction(0)
+        for part in parts:
+            assert part.tally is not None
+            multiplier = None
+            factor = part.factor
+            if part.public is not None:
+                multiplier = public_multiplier(part.public, part.public.ast.name)
+                factor *= multiplier.grid
+            entries.append((factor, part.tally, multiplier))
+            unit = fraction_gcd(unit, abs(factor))
+        coefficients = [factor / unit for factor, _, _ in entries]
+        largest = max(
+            abs(c) * max(abs(t.low), abs(t.high), 1) for c, (_, t, _) in
+            zip(coefficients, entries, strict=True)
+        )  # fmt: skip
+        if largest > INTEGER_LIMIT:
+            # Coefficients with too many digits: round them to a grid 2^-40 of the largest.
+            exponent = math.floor(math.log2(largest * unit)) - 40
+            unit = Fraction(2) ** exponent
+            coefficients = [Fraction(round(factor / unit)) for factor, _, _ in entries]
+        terms = [
+            Term(int(c), self._tally(tally), multiplier)
+            for c, (_, tally, multiplier) in zip(coefficients, entries, strict=True)
+            if int(c)
+        ]
+        return tuple(terms), unit
+
+    def _tally(self, tally: Tally) -> int:
+        index = self._tally_index.setdefault(tally.key, len(self.tallies))
+        if index == len(self.tallies):
+            self.tallies.append(tally)
+        return index
+
+    def _guards(
+        self, guards: tuple[Tally, ...], terms: tuple[Term, ...], threshold: int | Threshold
+    ) -> tuple[int, ...]:
+        """Guards that are needed: where NULL would otherwise pass the threshold.
+
+        If every tally of the measure is zero whenever the guard counts no row, the measure is
+        0 there, and 0 > t is false for t >= 0: no guard is needed.
+        """
+        needed = []
+        for guard in guards:
+            covered = all(
+                presence(self.tallies[term.tally]).implies(presence(guard)) for term in terms
+            )
+            if not covered or isinstance(threshold, Threshold) or threshold < 0:
+                needed.append(self._tally(guard))
+        return tuple(needed)
+
+    def _measure(
+        self, terms: tuple[Term, ...], unit: Fraction, guards: tuple[int, ...],
+        threshold: int | Threshold, aggregates: tuple[str, ...],
+    ) -> tuple[int, int]:  # fmt: skip
+        """Number and sign of a measure; one without guards is shared up to its sign."""
+        sign = 1
+        if not guards and terms[0].coefficient < 0:
+            sign = -1
+            terms = tuple(Term(-t.coefficient, t.tally, t.multiplier) for t in terms)
+        least, greatest = row_bounds(terms, self.tallies)
+        delta = max(abs(least), abs(greatest))
+        if delta == 0:
+            raise SqlError("this aggregate is the same for every row", why="nothing can change it")
+        if delta > INTEGER_LIMIT:
+            raise Refused(
+                "the bounds of this condition are too wide for exact integers",
+                fix="declare tighter bounds or a coarser granularity",
+            )
+        multiplied = tuple(
+            (t.coefficient, t.tally, "" if t.multiplier is None else t.multiplier.scalar.key)
+            for t in terms
+        )
+        guard_key = (guards, _threshold_key(threshold)) if guards else ()
+        key = (multiplied, guard_key)
+        if key not in self._measure_index:
+            self._measure_index[key] = len(self.measures)
+            scan = MeasureScan(terms, guards, threshold if guards else 0, delta)
+            text = self._text(terms, guards)
+            single = len(terms) == 1 and terms[0].multiplier is None
+            self.measures.append(Measure(scan, delta, unit, text, single, aggregates))
+        return self._measure_index[key], sign
+
+    def plain_measure(self, parts: list[Part]) -> tuple[int, int, Fraction]:
+        """A measure whose value is wanted itself: its number, sign and the value of a step."""
+        terms, unit = self._terms(parts)
+        index, sign = self._measure(terms, unit, (), 0, ())
+        return index, sign, unit
+
+    def measured_shift(self, form: Quotient, measured: set[int]) -> Fraction | None:
+        """c such that `sum - c * count` of this average is among the measured, if any is."""
+        top, bottom = form.parts[0], form.denominator
+        if len(form.parts) != 1 or top.tally is None or bottom is None or bottom.tally is None:
+            return None
+        for index in sorted(measured):
+            measure = self.measures[index]
+            weights = {self.tallies[t.tally].key: t.coefficient for t in measure.scan.terms}
+            if measure.scan.guards or set(weights) != {top.tally.key, bottom.tally.key}:
+                continue
+            if any(term.multiplier is not None for term in measure.scan.terms):
+                continue
+            ratio = Fraction(weights[bottom.tally.key], weights[top.tally.key])
+            return -ratio * top.factor / bottom.factor
+        return None
+
+    # --- MIN, MAX, MEDIAN, QUANTILE_DISC ---
+
+    def _order_statistic(self, call: Call, op: str, value: Value, text: str) -> NormalAtom:
+        """Count the rows beyond the constant.
+
+        MAX(x) > c iff some x > c; MAX(x) < c iff there are rows and none has x >= c.
+        QUANTILE(x, p) > c iff #(x <= c) < p n, and p n - #(x <= c) is a sum over rows.
+        """
+        assert call.argument is not None
+        x, c = call.argument, value.scalar
+        half_line = None
+        if isinstance(c.constant, Fraction):
+            half_line = HalfLine(
+                axis=(call.function, call.text, str(call.fraction)), up=op in (">", ">="),
+                bound=c.constant, strict=op in (">", "<"), integer=False, nullable=True,
+                lowest=None,
+            )  # fmt: skip
+        beyond = {">": ">", ">=": ">=", "<": ">=", "<=": ">"}[op]
+        if call.function == "quantile":
+            return self._quantile(call, op, beyond, value, text, half_line)
+        if call.function == "min":
+            beyond = {"<": "<", "<=": "<=", ">": "<=", ">=": "<"}[op]
+        words = f"{call.argument_text} {beyond} {value.text}"
+        counted = count_where(side(x, beyond, c), call, words)
+        some = op in ((">", ">=") if call.function == "max" else ("<", "<="))
+        terms = (Term(1 if some else -1, self._tally(counted)),)
+        return self._rows(call, terms, some, text, half_line)
+
+    def _rows(
+        self, call: Call, terms: tuple[Term, ...], some: bool, text: str,
+        half_line: HalfLine | None, note: str | None = None,
+    ) -> NormalAtom:  # fmt: skip
+        """`terms > 0`, or, with `some` False, `terms > -1` where the group has rows."""
+        assert call.argument is not None
+        threshold = 0 if some else -1
+        guards: tuple[int, ...] = ()
+        if not some:
+            guards = (self._tally(tally_of(call, "count")),)
+        measure, sign = self._measure(terms, Fraction(1), guards, threshold, (call.text,))
+        return NormalAtom(measure, sign, threshold, text, half_line, note)
+
+    def _quantile(
+        self, call: Call, op: str, beyond: str, value: Value, text: str,
+        half_line: HalfLine | None,
+    ) -> NormalAtom:  # fmt: skip
+        assert call.argument is not None
+        assert call.fraction is not None
+        x, p = call.argument, call.fraction
+        within = {">": "<=", ">=": "<"}[beyond]
+        above, below = (
+            count_where(side(x, test, value.scalar), call,
+                        f"{call.argument_text} {test} {value.text}")
+            for test in (beyond, within)
+        )  # fmt: skip
+        some = op in (">", ">=")
+        sign = 1 if some else -1
+        terms = [Term(sign * p.numerator, self._tally(above))]
+        if p != 1:
+            weight = p.denominator - p.numerator
+            terms.append(Term(-sign * weight, self._tally(below)))
+        note = None
+        if call.text.lower().startswith("median"):
+            note = "MEDIAN is the lower of the two middle values where their number is even"
+        return self._rows(call, tuple(terms), some, text, half_line, note)
+
+    def _text(self, terms: tuple[Term, ...], guards: tuple[int, ...]) -> str:
+        """The measure as arithmetic over tallies, for EXPLAIN."""
+        pieces = []
+        for term in terms:
+            tally = self.tallies[term.tally]
+            name = tally.label
+            if term.multiplier is not None:
+                name = f"{term.multiplier.scalar.ast.name} * {name}"
+            factor = abs(term.coefficient)
+            body = name if factor == 1 else f"{factor} * {name}"
+            minus = term.coefficient < 0
+            pieces.append((" - " if minus else " + ") + body)
+        text = "".join(pieces)
+        text = text[3:] if text.startswith(" + ") else "-" + text[3:]
+        if guards:
+            caps = " and ".join(f"{self.tallies[g].label} > 0" for g in guards)
+            return f"{text}, where {caps}"
+        return text
+
+
+def _ordered(expression: object) -> bool:
+    return isinstance(expression, Call) and expression.function in ("min", "max", "quantile")
+
+
+def _calls(expression: object) -> list[str]:
+    if isinstance(expression, Call):
+        return [expression.text]
+    left, right = getattr(expression, "left", None), getattr(expression, "right", None)
+    return (_calls(left) if left is not None else []) + (_calls(right) if right else [])
+
+
+def _negated(part: Part) -> Part:
+    return Part(-part.factor, part.tally, part.public)
+
+
+def _threshold_key(threshold: int | Threshold) -> Hashable:
+    if isinstance(threshold, int):
+        return threshold
+    parts = tuple((factor, scalar.key) for factor, scalar in threshold.parts)
+    return threshold.constant, parts, threshold.unit, threshold.floor, threshold.shift
+
+
+def _integer_threshold(constant: list[Part], unit: Fraction, strict: bool) -> int | Threshold:
+    """t with `f * unit > r` iff `f > t`: floor(r), or ceil(r) - 1 where the comparison is >=."""
+    number = sum((part.factor for part in constant if part.public is None), Fraction(0))
+    public = tuple((p.factor, p.public) for p in constant if p.public is not None)
+    if public:
+        return Threshold(number, public, unit, strict, 0 if strict else -1)
+    ratio = number / unit
+    threshold = math.floor(ratio) if strict else math.ceil(ratio) - 1
+    return max(-(2**61), min(2**61, threshold))
+
+
+def _with_multipliers(
+    threshold: int | Threshold, terms: tuple[Term, ...], unit: Fraction, strict: bool
+) -> int | Threshold:
+    """Let a NULL of a public multiplier reach the threshold: such a group never passes."""
+    silent = tuple((Fraction(0), t.multiplier.scalar) for t in terms if t.multiplier is not None)
+    if not silent:
+        return threshold
+    if isinstance(threshold, Threshold):
+        return replace(threshold, parts=threshold.parts + silent)
+    whole = threshold if strict else threshold + 1
+    return Threshold(whole * unit, silent, unit, strict, 0 if strict else -1)
+
+
+def _axis(whole: Quotient, op: str) -> HalfLine | None:
+    """The half-line of the SQL value that the comparison describes, for folding thresholds."""
+    if any(part.public is not None for part in whole.parts):
+        return None
+    parts = [part for part in whole.parts if part.tally is not None]
+    constant = sum((p.factor for p in whole.parts if p.tally is None), Fraction(0))
+    bottom = whole.denominator
+    if bottom is not None:
+        if constant or bottom.public is not None or bottom.tally is None:
+            return None
+        own = [part for part in parts if part.tally and part.tally.key == bottom.tally.key]
+        parts = [part for part in parts if part not in own]
+        constant = sum((p.factor for p in own), Fraction(0))
+    if not parts:
+        return None
+    lead = parts[0].factor
+    bound = -constant / lead
+    up = (op in (">", ">=")) == (lead > 0)
+    normal = tuple((part.tally.key, part.factor / lead) for part in parts if part.tally)
+    axis = (normal, None if bottom is None or bottom.tally is None else bottom.tally.key)
+    tally = parts[0].tally
+    assert tally is not None
+    single = len(parts) == 1 and bottom is None
+    counted = single and tally.kind in ("count", "distinct")
+    whole_numbers = counted or (single and tally.grid == 1)
+    return HalfLine(
+        axis=axis, up=up, bound=bound, strict=op in (">", "<"), integer=whole_numbers,
+        nullable=bool(whole.guards), lowest=Fraction(0) if counted else None,
+    )  # fmt: skip

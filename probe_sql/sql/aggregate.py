@@ -1,0 +1,329 @@
+"""Bind aggregates and HAVING: calls, arithmetic over them, comparisons without negation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.sql.bound import (
+    AggregateExpression,
+    Call,
+    Comparison,
+    Condition,
+    Junction,
+    Operation,
+    Truth,
+    Value,
+)
+from probe_sql.sql.expression import Expressions, Scope, check_parts
+from probe_sql.sql.functions import require
+from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
+from probe_sql.sql.text import Source
+from probe_sql.types import Kind
+
+_FLIP = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
+_OPS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+_ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/",
+}  # fmt: skip
+_PLAIN: dict[type[exp.Expr], str] = {
+    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
+}  # fmt: skip
+_HINTS = {
+    "stddev": "compare AVG or a quantile",
+    "approxdistinct": "use COUNT(DISTINCT x)",
+    "mode": "compare counts of the values you care about",
+    "logicalor": "use COUNT_IF(condition) > 0",
+    "logicaland": "use COUNT_IF(NOT condition) = 0",
+    "percentilecont": "use QUANTILE_DISC(x, p): it needs no interpolation",
+    "quantile": "use QUANTILE_DISC(x, p)",
+    "anyvalue": "use MIN or MAX",
+    "first": "use MIN or MAX",
+}
+
+
+def text_of(node: exp.Expr) -> str:
+    """Canonical text of an expression, for people and as an identity in messages."""
+    return node.sql(dialect="duckdb", normalize_functions="lower")
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregates:
+    """Binds what may stand in HAVING and in aggregates of the SELECT list.
+
+    `aliases` are the SELECT list's names; `public` binds a public column that the group key
+    determines, or raises.
+    """
+
+    source: Source
+    scope: Scope
+    aliases: Mapping[str, exp.Expr]
+    public: Callable[[exp.Expr, Span | None], Scalar]
+
+    # --- HAVING ---
+
+    def condition(self, node: exp.Expr, negated: bool = False) -> Condition:
+        """A condition without negation; NOT flips the comparisons below it.
+
+        With SQL's NULL this is exact: a comparison with NULL selects nothing, negated or not.
+        """
+        span = self.source.span(node)
+        if isinstance(node, exp.Paren):
+            check_parts(node, ("this",), self.source, "a parenthesis")
+            return self.condition(node.this, negated)
+        if isinstance(node, exp.Not):
+            return self.condition(node.this, not negated)
+        if isinstance(node, exp.And | exp.Or):
+            parts: list[exp.Expr] = []
+            current: exp.Expr = node
+            while type(current) is type(node):
+                parts.append(current.expression)
+                current = current.this
+            bound = tuple(self.condition(p, negated) for p in [current, *reversed(parts)])
+            return Junction(isinstance(node, exp.And) != negated, bound)
+        if isinstance(node, exp.Boolean):
+            return Truth(bool(node.this) != negated)
+        if isinstance(node, exp.Between):
+            check_parts(node, ("this", "low", "high"), self.source, "BETWEEN")
+            low = self._compare(">=", node.this, node.args["low"], node, negated)
+            high = self._compare("<=", node.this, node.args["high"], node, negated)
+            return Junction(not negated, (low, high))
+        if isinstance(node, exp.In):
+            return self._in(node, negated, span)
+        if type(node) in _OPS:
+            check_parts(node, ("this", "expression"), self.source, "a comparison")
+            return self._compare(_OPS[type(node)], node.this, node.expression, node, negated)
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in self.aliases:
+            return self.condition(self.aliases[node.name.lower()], negated)
+        raise Refused(
+            f"HAVING takes comparisons of aggregates, not {text_of(node)[:60]}",
+            why="each condition must be an aggregate beside a number",
+            fix="count(*) > 500 AND avg(age) > 65; conditions on rows belong in WHERE",
+            span=span,
+        )
+
+    def _in(self, node: exp.In, negated: bool, span: Span | None) -> Condition:
+        if node.args.get("query") or not node.expressions:
+            raise Refused("IN takes a list of numbers", fix="count(*) IN (1, 2, 3)", span=span)
+        check_parts(node, ("this", "expressions"), self.source, "IN")
+        parts = tuple(
+            self._compare("=", node.this, option, node, negated) for option in node.expressions
+        )
+        return parts[0] if len(parts) == 1 else Junction(negated, parts)
+
+    def _compare(
+        self, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr,
+        negated: bool,
+    ) -> Comparison:  # fmt: skip
+        op = _FLIP[op] if negated else op
+        a, b = self.expression(left), self.expression(right)
+        span = self.source.span(node)
+        if not has_call(a) and not has_call(b):
+            raise Refused(
+                "this condition of HAVING reads no aggregate",
+                why="a condition on keys or constants is the same for every row of the group",
+                fix="move it to WHERE",
+                span=span,
+            )
+        return Comparison(op, a, b, f"{text_of(left)} {op} {text_of(right)}", span)
+
+    # --- aggregates ---
+
+    def expression(self, node: exp.Expr) -> AggregateExpression:
+        """An arithmetic expression over aggregates, constants and public columns."""
+        span = self.source.span(node)
+        if isinstance(node, exp.Paren):
+            check_parts(node, ("this",), self.source, "a parenthesis")
+            return self.expression(node.this)
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in self.aliases:
+            target = self.aliases[node.name.lower()]
+            if target.find(exp.AggFunc) or target.find(exp.Filter):
+                # Without aliases: an alias that names itself must not loop.
+                return replace(self, aliases={}).expression(target)
+        if type(node) in _ARITHMETIC and holds_aggregate(node, self.aliases):
+            allowed = ("this", "expression", "typed", "safe")
+            check_parts(node, allowed, self.source, "arithmetic")
+            left, right = self.expression(node.this), self.expression(node.expression)
+            return Operation(_ARITHMETIC[type(node)], left, right, text_of(node), span)
+        if isinstance(node, exp.Neg) and holds_aggregate(node, self.aliases):
+            minus = Value(Expressions(self.source, self.scope).bind(exp.Literal.number(-1)), "-1")
+            return Operation("*", minus, self.expression(node.this), text_of(node), span)
+        if isinstance(node, exp.Coalesce) and holds_aggregate(node, self.aliases):
+            return self._coalesce(node, span)
+        if not holds_aggregate(node, self.aliases):
+            return Value(self.public(node, span), text_of(node))
+        return self.call(node, None)
+
+    def _coalesce(self, node: exp.Coalesce, span: Span | None) -> AggregateExpression:
+        check_parts(node, ("this", "expressions"), self.source, "COALESCE")
+        inner = self.expression(node.this)
+        zero = len(node.expressions) == 1 and text_of(node.expressions[0]) in ("0", "0.0")
+        if not zero or not isinstance(inner, Call) or inner.function not in ("sum", "count"):
+            raise Refused(
+                "around an aggregate, COALESCE is for COALESCE(SUM(x), 0)",
+                why="other defaults would change the condition's form",
+                span=span,
+            )
+        return replace(inner, zero_if_empty=True, text=text_of(node))
+
+    def call(self, node: exp.Expr, condition: Scalar | None) -> Call:
+        """One aggregate call, with FILTER and COUNT_IF folded into its filter."""
+        span = self.source.span(node)
+        if isinstance(node, exp.Filter):
+            check_parts(node, ("this", "expression"), self.source, "FILTER")
+            where = node.expression
+            check_parts(where, ("this",), self.source, "FILTER")
+            inner = Expressions(self.source, self.scope).condition(where.this)
+            call = self.call(node.this, both(condition, inner))
+            words = " AND ".join(filter(None, (text_of(where.this), call.filter_text)))
+            return replace(call, text=text_of(node), span=span, filter_text=words)
+        text = text_of(node)
+        if isinstance(node, exp.CountIf):
+            check_parts(node, ("this",), self.source, "count_if")
+            test = Expressions(self.source, self.scope).condition(node.this)
+            words = text_of(node.this)
+            return Call("count", None, both(condition, test), None, text, span, filter_text=words)
+        if isinstance(node, exp.Count):
+            return self._count(node, condition, text, span)
+        if isinstance(node, exp.PercentileDisc):
+            return self._quantile(node, condition, text, span)
+        if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileDisc):
+            raise Refused("WITHIN GROUP is not supported", fix="QUANTILE_DISC(x, p)", span=span)
+        name = _PLAIN.get(type(node))
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "mean":
+            raise Refused("mean is written AVG here", fix="avg(x)", span=span)
+        if name is None:
+            raise self._unknown(node, span)
+        check_parts(node, ("this",), self.source, name.upper())
+        if isinstance(node.this, exp.Distinct):
+            raise Refused(
+                f"{name.upper()}(DISTINCT x) is not supported",
+                why="one row may change it by more than its own value",
+                fix="COUNT(DISTINCT x) is",
+                span=span,
+            )
+        if isinstance(node.this, exp.Order | exp.Limit | exp.Star):
+            raise Refused(f"{name.upper()} takes one expression", span=span)
+        if name in ("sum", "avg"):
+            argument = numeric(self._argument(node.this, clamped=True), name.upper())
+            raw = self._argument(node.this, clamped=False)
+            # Clamping a plain column keeps its NULLs; inside an expression it may not.
+            present = raw if isinstance(raw.ast, exp.Column) else argument
+            words = text_of(node.this)
+            return Call(name, argument, condition, None, text, span, present, words)
+        argument = self._argument(node.this, clamped=False)
+        if argument.known and argument.type.kind in (Kind.OTHER, Kind.INTERVAL, Kind.NULL):
+            raise Refused(f"{name.upper()} of {argument.type.name} is not supported", span=span)
+        words = text_of(node.this)
+        if name == "median":
+            half = Fraction(1, 2)
+            return Call("quantile", argument, condition, half, text, span, argument, words)
+        return Call(name, argument, condition, None, text, span, argument, words)
+
+    def _argument(self, node: exp.Expr, clamped: bool) -> Scalar:
+        return Expressions(self.source, self.scope, clamped).bind(node)
+
+    def _count(
+        self, node: exp.Count, condition: Scalar | None, text: str, span: Span | None
+    ) -> Call:
+        check_parts(node, ("this", "big_int"), self.source, "COUNT")
+        inner = node.this
+        if inner is None or isinstance(inner, exp.Star):
+            if isinstance(inner, exp.Star):
+                check_parts(inner, ("this",), self.source, "count(*)")
+            return Call("count", None, condition, None, "count(*)", span)
+        if isinstance(inner, exp.Distinct):
+            check_parts(inner, ("expressions",), self.source, "DISTINCT")
+            if len(inner.expressions) != 1 or isinstance(inner.expressions[0], exp.Tuple):
+                raise Refused("COUNT(DISTINCT) takes one expression", fix="count one column",
+                              span=span)  # fmt: skip
+            argument = self._argument(inner.expressions[0], clamped=False)
+            words = text_of(inner.expressions[0])
+            return Call("count_distinct", argument, condition, None, text, span, argument, words)
+        argument = self._argument(inner, clamped=False)
+        if not argument.nullable:
+            return Call("count", None, condition, None, text, span)
+        words = text_of(inner)
+        return Call("count", argument, condition, None, text, span, argument, words)
+
+    def _quantile(
+        self, node: exp.PercentileDisc, condition: Scalar | None, text: str, span: Span | None
+    ) -> Call:
+        check_parts(node, ("this", "expression"), self.source, "QUANTILE_DISC")
+        if node.expression is None:
+            raise SqlError("QUANTILE_DISC takes a column and a share",
+                           fix="quantile_disc(x, 0.9)", span=span)  # fmt: skip
+        share = Expressions(self.source, self.scope).bind(node.expression).constant
+        good = isinstance(share, Fraction) and 0 < share <= 1 and share.denominator <= 10**6
+        if not good:
+            raise SqlError(
+                "the share of QUANTILE_DISC is a number above 0 and at most 1, with at most "
+                "six decimals",
+                fix="quantile_disc(x, 0.9); MIN(x) for the share 0",
+                span=self.source.span(node.expression) or span,
+            )
+        assert isinstance(share, Fraction)
+        argument = self._argument(node.this, clamped=False)
+        words = text_of(node.this)
+        return Call("quantile", argument, condition, share, text, span, argument, words)
+
+    def _unknown(self, node: exp.Expr, span: Span | None) -> Exception:
+        if isinstance(node, exp.Window):
+            return Refused(
+                "a window function (OVER) is not allowed",
+                why="it makes a row's value depend on other rows",
+                fix="use the aggregate without OVER: GROUP BY makes the groups",
+                span=span,
+            )
+        if isinstance(node, exp.AggFunc | exp.Anonymous | exp.IgnoreNulls):
+            key = node.this.key if isinstance(node, exp.IgnoreNulls) else node.key
+            name = str(node.this).lower() if isinstance(node, exp.Anonymous) else key
+            return Refused(
+                f"the aggregate {name} is not supported",
+                why="its sensitivity to one row is unbounded or unknown",
+                fix=_HINTS.get(name, "COUNT, COUNT DISTINCT, SUM, AVG, MIN, MAX, MEDIAN, "
+                               "QUANTILE_DISC and COUNT_IF are"),
+                span=span,
+            )  # fmt: skip
+        return Refused(
+            f"{text_of(node)[:60]} cannot stand around an aggregate",
+            why="only + - * / and COALESCE(SUM(x), 0) keep the condition a sum over rows",
+            fix="use linear arithmetic, or a CASE inside the aggregate",
+            span=span,
+        )
+
+
+def holds_aggregate(node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> bool:
+    """Whether an aggregate stands in the node, directly or through an alias."""
+    for inner in node.walk():
+        if isinstance(inner, exp.AggFunc | exp.Filter | exp.Window):
+            return True
+        if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in ("mean", "product"):
+            return True
+        if isinstance(inner, exp.Column) and not inner.table:
+            target = aliases.get(inner.name.lower())
+            if target is not None and holds_aggregate(target, {}):
+                return True
+    return False
+
+
+def has_call(expression: AggregateExpression) -> bool:
+    """Whether an aggregate is part of a bound expression."""
+    if isinstance(expression, Operation):
+        return has_call(expression.left) or has_call(expression.right)
+    return isinstance(expression, Call)
+
+
+def both(first: Scalar | None, second: Scalar | None) -> Scalar | None:
+    """The conjunction of two filters, either of which may be missing."""
+    if first is None or second is None:
+        return first or second
+    first, second = (require(f, Kind.BOOLEAN, "FILTER") for f in (first, second))
+    ast = exp.And(this=paren(first.ast), expression=paren(second.ast))
+    return predicate(ast, [first, second], second.span)

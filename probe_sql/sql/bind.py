@@ -1,0 +1,289 @@
+"""Bind a parsed SELECT against a policy: the one entrance of the SQL front.
+
+The passes in order: FROM and WHERE (relation), GROUP BY (keys), SELECT (outputs), HAVING
+(aggregate), ORDER BY and LIMIT. Each fails closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from probe_sql.errors import ProbeError, Refused, Span, SqlError
+from probe_sql.policy.model import Policy
+from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
+from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output
+from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.keys import bind_key, find_joint, replace_keys
+from probe_sql.sql.relation import Flattener, Relation, check_select
+from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scope import FromScope, exact
+from probe_sql.sql.text import Source, Statement, parse
+
+_CLAUSES = (
+    "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
+    "with_",
+)  # fmt: skip
+
+
+def bind_sql(sql: str, policy: Policy, parameters: Sequence[Any] = ()) -> BoundQuery:
+    """Parse and bind one query; only `ProbeError`s come out, with the text underlined."""
+    return bind(parse(sql, parameters), policy)
+
+
+def bind(statement: Statement, policy: Policy) -> BoundQuery:
+    """Bind a parsed statement."""
+    try:
+        return _Binder(statement, policy).query()
+    except ProbeError as error:
+        raise error.located(statement.source.sql)  # noqa: B904 - the same error, with its text
+    except RecursionError:
+        raise Refused("the query nests too deeply", fix="flatten the expression") from None
+
+
+@dataclass(slots=True)
+class _Binder:
+    statement: Statement
+    policy: Policy
+
+    def query(self) -> BoundQuery:
+        select, source = self.statement.select, self.statement.source
+        check_select(select, _CLAUSES, source, "the query")
+        flattener = Flattener(self.policy, source)
+        scope = flattener.select(select, {})
+        relation = flattener.relation(source.span(select.args.get("from_")))
+        aliases = self._aliases(select)
+        keys = self._keys(select, scope, relation, aliases)
+        joint = find_joint(relation.table, keys)
+        self._check_domains(keys, joint is not None)
+        public = _PublicValues(source, scope, keys, relation)
+        aggregates = Aggregates(source, scope, aliases, public.bind)
+        outputs = tuple(
+            self._output(item, scope, keys, relation, aggregates) for item in select.expressions
+        )
+        having = select.args.get("having")
+        if having is None:
+            raise Refused(
+                "the query has no HAVING",
+                why="it asks which groups cross a line, and HAVING is the line",
+                fix="HAVING count(*) > 100",
+                span=source.span(select.args.get("group")),
+            )
+        condition = aggregates.condition(having.this)
+        order = self._order(select, outputs)
+        return BoundQuery(
+            sql=source.sql, relation=relation, keys=keys, joint=joint, outputs=outputs,
+            having=condition, having_text=text_of(having.this), order=order,
+            limit=self._count(select, "limit"), offset=self._count(select, "offset") or 0,
+            options=self.statement.options, option_spans=self.statement.option_spans,
+            explain=self.statement.explain,
+        )  # fmt: skip
+
+    def _aliases(self, select: exp.Select) -> dict[str, exp.Expr]:
+        found: dict[str, exp.Expr] = {}
+        for item in select.expressions:
+            if isinstance(item, exp.Alias):
+                if item.alias.lower() in found:
+                    raise SqlError(f"two columns are named {item.alias!r}", fix="rename one",
+                                   span=self.statement.source.span(item))  # fmt: skip
+                found[item.alias.lower()] = item.this
+        return found
+
+    # --- GROUP BY ---
+
+    def _keys(
+        self, select: exp.Select, scope: FromScope, relation: Relation,
+        aliases: dict[str, exp.Expr],
+    ) -> tuple[GroupKey, ...]:  # fmt: skip
+        source = self.statement.source
+        group = select.args.get("group")
+        if group is None:
+            raise Refused(
+                "the query has no GROUP BY",
+                why="it asks which groups cross a line, and GROUP BY makes the groups",
+                fix="GROUP BY a column whose keys the policy declares",
+                span=source.span(select.args.get("having")),
+            )
+        check_parts(group, ("expressions", "all"), source, "GROUP BY")
+        nodes: list[exp.Expr] = list(group.expressions)
+        if group.args.get("all"):
+            items = [i.this if isinstance(i, exp.Alias) else i for i in select.expressions]
+            nodes = [item for item in items if not holds_aggregate(item, {})]
+        keys: list[GroupKey] = []
+        for node in nodes:
+            node, name = self._key_node(node, select, scope, aliases)
+            key = bind_key(node, name, scope, relation, source)
+            if key.scalar.key in (other.scalar.key for other in keys):
+                raise SqlError(f"{name} stands twice in GROUP BY", span=source.span(node))
+            keys.append(key)
+        if not keys:
+            raise SqlError("GROUP BY names no column", span=source.span(group))
+        if len(keys) > 8:
+            raise Refused("GROUP BY takes at most 8 expressions", span=source.span(group))
+        return tuple(keys)
+
+    def _key_node(
+        self, node: exp.Expr, select: exp.Select, scope: FromScope,
+        aliases: dict[str, exp.Expr],
+    ) -> tuple[exp.Expr, str]:  # fmt: skip
+        """Resolve an ordinal or alias of the SELECT list; name the key as the list does."""
+        source = self.statement.source
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(node.this) if node.this.isdigit() else 0
+            if not 1 <= place <= len(select.expressions):
+                raise SqlError(f"GROUP BY {node.this} is not a column of the SELECT list",
+                               span=source.span(node))  # fmt: skip
+            item = select.expressions[place - 1]
+            target = item.this if isinstance(item, exp.Alias) else item
+            if holds_aggregate(target, aliases):
+                raise SqlError("GROUP BY cannot name an aggregate", span=source.span(node))
+            return target, item.alias_or_name or text_of(target)
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
+            known = any(scope.has(item, node.name) for item in scope.named.values())
+            if not known:
+                return aliases[node.name.lower()], node.name
+        for item in select.expressions:
+            if isinstance(item, exp.Alias) and item.this == node:
+                return node, item.alias
+        return node, node.name if isinstance(node, exp.Column) else text_of(node)
+
+    def _check_domains(self, keys: Sequence[GroupKey], joint: bool) -> None:
+        if joint:
+            return
+        size = 1
+        for key in keys:
+            count = key.keys.size()
+            size *= count if key.identity and count is not None else 1
+        if size > 10_000_000:
+            raise Refused(
+                f"the key domain has {size:,} groups",
+                why="every group of the domain is measured, at most 10,000,000",
+                fix="group by coarser keys, or declare the combinations in a public table",
+            )
+
+    # --- SELECT ---
+
+    def _output(
+        self, item: exp.Expr, scope: FromScope, keys: tuple[GroupKey, ...],
+        relation: Relation, aggregates: Aggregates,
+    ) -> Output:  # fmt: skip
+        source = self.statement.source
+        node = item.this if isinstance(item, exp.Alias) else item
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(
+            node.this, exp.Star
+        )):  # fmt: skip
+            raise Refused("SELECT * is not supported", why="rows themselves are never released",
+                          fix="name keys and aggregates", span=source.span(item))  # fmt: skip
+        name = item.alias_or_name or text_of(node)
+        if holds_aggregate(node, {}):
+            return Output(name, "aggregate", aggregate=aggregates.expression(node))
+        scalar = Expressions(source, scope).bind(node)
+        for index, key in enumerate(keys):
+            if key.scalar.key == scalar.key:
+                return Output(name, "key", key=index)
+        expression = replace_keys(scalar, keys, relation)
+        if expression is None:
+            raise SqlError(
+                f"{name} is neither a group key nor an aggregate",
+                why="a value of a single row is never released",
+                fix="add it to GROUP BY, or aggregate it",
+                span=source.span(item),
+            )
+        return Output(name, "expression", expression=expression)
+
+    # --- ORDER BY, LIMIT ---
+
+    def _order(self, select: exp.Select, outputs: tuple[Output, ...]) -> tuple[Order, ...]:
+        source = self.statement.source
+        clause = select.args.get("order")
+        if clause is None:
+            return ()
+        check_parts(clause, ("expressions",), source, "ORDER BY")
+        items = [i.this if isinstance(i, exp.Alias) else i for i in select.expressions]
+        result = []
+        for ordered in clause.expressions:
+            if not isinstance(ordered, exp.Ordered):
+                raise Refused("ORDER BY takes output columns", span=source.span(ordered))
+            check_parts(ordered, ("this", "desc", "nulls_first"), source, "ORDER BY")
+            result.append(
+                Order(
+                    self._order_target(ordered.this, items, outputs),
+                    bool(ordered.args.get("desc")),
+                    bool(ordered.args.get("nulls_first")),
+                )
+            )
+        return tuple(result)
+
+    def _order_target(
+        self, node: exp.Expr, items: Sequence[exp.Expr], outputs: tuple[Output, ...]
+    ) -> int:
+        if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+            if 1 <= int(node.this) <= len(outputs):
+                return int(node.this) - 1
+        for index, output in enumerate(outputs):
+            if isinstance(node, exp.Column) and not node.table:
+                if node.name.lower() == output.name.lower():
+                    return index
+            if node == items[index]:
+                return index
+        raise SqlError(
+            "ORDER BY takes columns of the SELECT list",
+            why="anything else would be a release of its own",
+            fix="add it to the SELECT list, or order by a name or number of that list",
+            span=self.statement.source.span(node),
+        )
+
+    def _count(self, select: exp.Select, clause: str) -> int | None:
+        source = self.statement.source
+        node = select.args.get(clause)
+        if node is None:
+            return None
+        check_parts(node, ("expression",), source, clause.upper())
+        value = node.expression
+        good = isinstance(value, exp.Literal) and not value.is_string and value.this.isdigit()
+        if not good or int(value.this) > 2**31:
+            raise SqlError(f"{clause.upper()} takes a whole number", span=source.span(node))
+        return int(value.this)
+
+
+@dataclass(frozen=True, slots=True)
+class _PublicValues:
+    """Binds what may stand beside an aggregate: a constant, or a public column of the group."""
+
+    source: Source
+    scope: FromScope
+    keys: tuple[GroupKey, ...]
+    relation: Relation
+
+    def bind(self, node: exp.Expr, span: Span | None) -> Scalar:
+        value = Expressions(self.source, self.scope).bind(node)
+        if value.is_constant:
+            return value
+        if value.private:
+            raise SqlError(
+                f"{text_of(node)[:60]} is a value of single rows, beside an aggregate",
+                why="HAVING compares aggregates of a group with constants or public columns",
+                fix="aggregate it (MIN, MAX, AVG), or move the condition to WHERE",
+                span=span,
+            )
+        if replace_keys(value, self.keys, self.relation) is None:
+            raise SqlError(
+                f"{text_of(node)[:60]} is not determined by the group",
+                why="a threshold must be one number for each group",
+                fix="join the public table on the GROUP BY columns, or add the column to GROUP BY",
+                span=span,
+            )
+        return self._declared_bounds(value)
+
+    def _declared_bounds(self, value: Scalar) -> Scalar:
+        """Only declared bounds count here: those of the type say nothing about the numbers."""
+        low = high = None
+        if isinstance(value.ast, exp.Column):
+            for join in self.relation.joins:
+                column = join.table.find_column(value.ast.name)
+                if join.alias == value.ast.table and column is not None and column.bounds:
+                    low, high = exact(column.bounds[0]), exact(column.bounds[1])
+        return replace(value, low=low, high=high)

@@ -1,0 +1,144 @@
+"""What binding yields: a query in which every name, type and function is settled.
+
+Nothing here reads a row. The room `plan` turns these values into integer measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from probe_sql.errors import Span
+from probe_sql.policy.keys import KeySet
+from probe_sql.policy.model import JointKeys
+from probe_sql.sql.relation import Relation
+from probe_sql.sql.scalar import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One aggregate of one group. `argument` None is COUNT(*).
+
+    `function` is count, count_distinct, sum, avg, min, max or quantile. `present` is what must
+    not be NULL for a row to count. `zero_if_empty`: the analyst wrote COALESCE(aggregate, 0),
+    so that no row means 0 and not NULL.
+    """
+
+    function: str
+    argument: Scalar | None
+    filter: Scalar | None
+    fraction: Fraction | None
+    text: str
+    span: Span | None
+    present: Scalar | None = None
+    argument_text: str = "*"
+    filter_text: str = ""
+    zero_if_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A constant of the query, or a public column that the group key determines."""
+
+    scalar: Scalar
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`left op right` over aggregates, op being one of + - * /."""
+
+    op: str
+    left: AggregateExpression
+    right: AggregateExpression
+    text: str
+    span: Span | None
+
+
+AggregateExpression = Call | Value | Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One comparison of HAVING: op is one of < <= > >= = <>."""
+
+    op: str
+    left: AggregateExpression
+    right: AggregateExpression
+    text: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """AND or OR of conditions. Negation is gone: it was pushed into the comparisons."""
+
+    conjunction: bool
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A literal TRUE or FALSE in HAVING."""
+
+    value: bool
+
+
+Condition = Comparison | Junction | Truth
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """A GROUP BY expression and the public domain of the column it is made of.
+
+    `column` is the scan name of that column (`t."ward"`); the domain of the key is the image
+    of `keys` under the expression. `step` is the finest unit of time the expression needs.
+    """
+
+    name: str
+    scalar: Scalar
+    keys: KeySet
+    column: str
+    identity: bool
+    step: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the SELECT list: a key, an expression over keys, or an aggregate."""
+
+    name: str
+    kind: str  # 'key' | 'expression' | 'aggregate'
+    key: int | None = None
+    expression: Scalar | None = None
+    aggregate: AggregateExpression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """ORDER BY one output column."""
+
+    output: int
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query of the dialect, fully understood."""
+
+    sql: str
+    relation: Relation
+    keys: tuple[GroupKey, ...]
+    joint: JointKeys | None
+    outputs: tuple[Output, ...]
+    having: Condition
+    having_text: str
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+    options: Mapping[str, Any]
+    option_spans: Mapping[str, Span]
+    explain: bool

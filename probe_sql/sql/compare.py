@@ -1,0 +1,89 @@
+"""Comparisons of row values, with both sides brought to a type in which they cannot raise."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from probe_sql.errors import Span, SqlError
+from probe_sql.sql.literals import coerce
+from probe_sql.sql.scalar import Scalar, article, as_double, paren, plain_timestamp, predicate
+from probe_sql.types import Kind
+
+_NODES: dict[str, type[exp.Binary]] = {
+    "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
+    "IS NOT DISTINCT FROM": exp.NullSafeEQ, "IS DISTINCT FROM": exp.NullSafeNEQ,
+}  # fmt: skip
+
+
+def compare(op: str, left: Scalar, right: Scalar, span: Span | None) -> Scalar:
+    """`left op right` as a boolean, or an error where the types do not meet."""
+    left, right = coerce(left, right.type), coerce(right, left.type)
+    a, b = common(left, right, span)
+    result = predicate(_NODES[op](this=a, expression=b), [left, right], span)
+    if "DISTINCT" in op:
+        return Scalar(result.ast, result.type, span, nullable=False, private=result.private)
+    return result
+
+
+def common(left: Scalar, right: Scalar, span: Span | None) -> tuple[exp.Expr, exp.Expr]:
+    """Both sides as SQL of comparable types."""
+    kinds = {left.type.kind, right.type.kind}
+    plain = paren(left.ast), paren(right.ast)
+    if not left.known or not right.known or Kind.NULL in kinds:
+        return plain
+    if left.type.numeric and right.type.numeric:
+        return plain if _meet_exactly(left, right) else (as_double(left), as_double(right))
+    if kinds <= {Kind.DATE, Kind.TIMESTAMP} and left.type.name != right.type.name:
+        return paren(plain_timestamp(left)), paren(plain_timestamp(right))
+    if len(kinds) == 1 and kinds <= {
+        Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME, Kind.TIMESTAMPTZ,
+    }:  # fmt: skip
+        return plain
+    raise SqlError(
+        f"{article(left.type)} cannot be compared with {article(right.type)}",
+        why="the engine never guesses a conversion, since a failing one would reveal a row",
+        fix="write the literal in the column's type, or CAST one side",
+        span=span,
+    )
+
+
+def _meet_exactly(left: Scalar, right: Scalar) -> bool:
+    """Whether DuckDB compares the two without a cast that could leave the type's range."""
+    digits, scales = [], []
+    for value in (left, right):
+        if value.type.kind is Kind.FLOAT:
+            return left.type.kind is right.type.kind
+        if value.type.kind is Kind.DECIMAL:
+            assert value.type.precision is not None
+            assert value.type.scale is not None
+            digits.append(value.type.precision - value.type.scale)
+            scales.append(value.type.scale)
+        else:
+            assert value.type.high is not None
+            digits.append(len(str(value.type.high)))
+            scales.append(0)
+    if left.type.kind is right.type.kind is Kind.INTEGER:
+        return True
+    return max(digits) + max(scales) <= 38
+
+
+def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scalar:
+    """`value IN (options)`, the options being literals."""
+    if len(options) > 5_000:
+        raise SqlError("an IN list may have at most 5,000 values", span=span)
+    coerced = [coerce(option, value.type) for option in options]
+    for option in coerced:
+        if not option.is_constant and option.type.kind is not Kind.NULL:
+            raise SqlError("IN takes a list of literals", fix="write = and OR", span=option.span)
+        common(value, option, option.span or span)
+    homogeneous = len({option.type.kind for option in coerced} | {value.type.kind}) == 1
+    if homogeneous and value.type.kind is not Kind.FLOAT:
+        ast: exp.Expr = exp.In(
+            this=paren(value.ast), expressions=[option.ast.copy() for option in coerced]
+        )
+        return predicate(ast, [value, *coerced], span)
+    tests = [compare("=", value, option, span) for option in coerced]
+    ast = tests[0].ast
+    for test in tests[1:]:
+        ast = exp.Or(this=ast, expression=test.ast)
+    return predicate(exp.Paren(this=ast), [value, *coerced], span)

@@ -1,0 +1,149 @@
+"""Which filters cannot hold on the same row, as far as plain constraints show it.
+
+Equality, IN and range constraints on columns are read off a conjunction; everything else
+says nothing. Being wrong in one direction only: filters called exclusive really are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+
+from sqlglot import exp
+
+from probe_sql.sql.scalar import Scalar
+
+Key = Fraction | str | bool | date | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Values a column may have: a finite set, or an interval (None: open ended)."""
+
+    values: frozenset[Key] | None = None
+    low: Key | None = None
+    low_strict: bool = False
+    high: Key | None = None
+    high_strict: bool = False
+
+    def meets(self, other: Allowed) -> bool:
+        """Whether some value may satisfy both; True in doubt."""
+        if self.values is not None and other.values is not None:
+            return bool(self.values & other.values) or not _comparable(self.values | other.values)
+        if self.values is not None:
+            return any(other.holds(value) for value in self.values)
+        if other.values is not None:
+            return other.meets(self)
+        return not (self._below(other) or other._below(self))
+
+    def holds(self, value: Key) -> bool:
+        below = self.low is not None and _less(value, self.low, not self.low_strict)
+        above = self.high is not None and _less(self.high, value, not self.high_strict)
+        return not (below or above)
+
+    def _below(self, other: Allowed) -> bool:
+        if self.high is None or other.low is None:
+            return False
+        touching = not (self.high_strict or other.low_strict)
+        return _less(self.high, other.low, touching)
+
+
+def _comparable(values: frozenset[Key]) -> bool:
+    return len({type(value) for value in values}) == 1
+
+
+def _less(a: Key, b: Key, strict: bool) -> bool:
+    """a < b (or a <= b when not strict); False where the two do not compare."""
+    if type(a) is not type(b):
+        return False
+    return a < b if strict else a <= b  # type: ignore[operator]
+
+
+def exclusive(first: Scalar | None, second: Scalar | None) -> bool:
+    """Whether two filters can never both be true on one row."""
+    if first is None or second is None:
+        return False
+    one, two = _facts(first.ast), _facts(second.ast)
+    for column, allowed in one.items():
+        for other in two.get(column, []):
+            if any(not mine.meets(other) for mine in allowed):
+                return True
+    return _negates(first.ast, second.ast) or _negates(second.ast, first.ast)
+
+
+def _negates(a: exp.Expr, b: exp.Expr) -> bool:
+    """`p` and `NOT p`: never both true."""
+    return any(
+        isinstance(part, exp.Not) and part.this.unnest() in _conjuncts(b) for part in _conjuncts(a)
+    )
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    node = node.unnest()
+    if isinstance(node, exp.And):
+        return _conjuncts(node.this) + _conjuncts(node.expression)
+    return [node]
+
+
+def _facts(node: exp.Expr) -> dict[str, list[Allowed]]:
+    found: dict[str, list[Allowed]] = {}
+    for part in _conjuncts(node):
+        fact = _fact(part)
+        if fact is not None:
+            found.setdefault(fact[0], []).append(fact[1])
+    return found
+
+
+def _fact(node: exp.Expr) -> tuple[str, Allowed] | None:
+    if isinstance(node, exp.Column):
+        return node.sql(dialect="duckdb"), Allowed(frozenset({True}))
+    if isinstance(node, exp.Not) and isinstance(node.this.unnest(), exp.Column):
+        return node.this.unnest().sql(dialect="duckdb"), Allowed(frozenset({False}))
+    if isinstance(node, exp.In):
+        values = [_literal(option) for option in node.expressions]
+        known = [value for value in values if value is not None]
+        if len(known) == len(values):
+            return node.this.unnest().sql(dialect="duckdb"), Allowed(frozenset(known))
+        return None
+    if not isinstance(node, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
+        return None
+    left, right, flipped = node.this.unnest(), node.expression.unnest(), False
+    value = _literal(right)
+    if value is None:
+        left, right, flipped = right, left, True
+        value = _literal(right)
+    if value is None:
+        return None
+    column = left.sql(dialect="duckdb")
+    if isinstance(node, exp.EQ):
+        return column, Allowed(frozenset({value}))
+    strict = isinstance(node, exp.LT | exp.GT)
+    upper = isinstance(node, exp.LT | exp.LTE) != flipped
+    if upper:
+        return column, Allowed(high=value, high_strict=strict)
+    return column, Allowed(low=value, low_strict=strict)
+
+
+def _literal(node: exp.Expr) -> Key | None:
+    """The value of a literal as binding writes it, None for anything else."""
+    node = node.unnest()
+    if isinstance(node, exp.Neg):
+        inner = _literal(node.this)
+        return -inner if isinstance(inner, Fraction) else None
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if isinstance(node, exp.Literal):
+        return node.this if node.is_string else Fraction(node.this)
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+        kind = node.to.this
+        try:
+            if kind in (exp.DataType.Type.DECIMAL, exp.DataType.Type.DOUBLE):
+                return Fraction(node.this.this)
+            if kind == exp.DataType.Type.DATE:
+                return date.fromisoformat(node.this.this)
+            if kind == exp.DataType.Type.TIMESTAMP:
+                return datetime.fromisoformat(node.this.this)
+        except ValueError:
+            return None
+    return None

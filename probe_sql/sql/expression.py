@@ -1,0 +1,443 @@
+"""Bind row expressions: an allowlist of nodes, and within each node of its parts.
+
+Fail closed: a node that is not handled is refused by name, and so is any part of a
+handled node that this file does not read (`NOT LIKE` is such a part in sqlglot).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.sql import literals
+from probe_sql.sql.compare import compare, membership
+from probe_sql.sql.functions import (
+    apply_function,
+    cast,
+    concat,
+    constant_text,
+    date_diff,
+    date_part,
+    date_trunc,
+    require,
+)
+from probe_sql.sql.scalar import (
+    Scalar,
+    arithmetic,
+    divide,
+    integer_divide,
+    negate,
+    numeric,
+    paren,
+    predicate,
+    unify,
+    union,
+)
+from probe_sql.sql.text import Source
+from probe_sql.types import BOOLEAN, Kind
+
+
+class Scope(Protocol):
+    """What names mean at one place of the query."""
+
+    def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar: ...
+
+
+def check_parts(node: exp.Expr, allowed: tuple[str, ...], source: Source, what: str) -> None:
+    """Refuse a node that carries anything beyond the parts that are read."""
+    extra = [key for key, value in node.args.items() if value and key not in allowed]
+    if extra:
+        raise Refused(
+            f"{what} with {extra[0].replace('_', ' ').strip().upper()} is not supported",
+            why="whatever is not fully understood is refused, never ignored",
+            span=source.span(node),
+        )
+
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM", exp.NullSafeNEQ: "IS DISTINCT FROM",
+}  # fmt: skip
+_ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+
+# sqlglot's class -> (name in the allowlist, parts in the order of the arguments)
+_CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Abs: ("abs", ("this",)),
+    exp.Sign: ("sign", ("this",)),
+    exp.Floor: ("floor", ("this",)),
+    exp.Ceil: ("ceil", ("this",)),
+    exp.Round: ("round", ("this", "decimals")),
+    exp.Sqrt: ("sqrt", ("this",)),
+    exp.Ln: ("ln", ("this",)),
+    exp.Lower: ("lower", ("this",)),
+    exp.Upper: ("upper", ("this",)),
+    exp.Length: ("length", ("this",)),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.Substring: ("substring", ("this", "start", "length")),
+    exp.Left: ("left", ("this", "expression")),
+    exp.Right: ("right", ("this", "expression")),
+    exp.StartsWith: ("starts_with", ("this", "expression")),
+    exp.EndsWith: ("ends_with", ("this", "expression")),
+    exp.Contains: ("contains", ("this", "expression")),
+    exp.Year: ("year", ("this",)),
+    exp.Quarter: ("quarter", ("this",)),
+    exp.Month: ("month", ("this",)),
+    exp.Week: ("week", ("this",)),
+    exp.WeekOfYear: ("week", ("this",)),
+    exp.Day: ("day", ("this",)),
+    exp.DayOfMonth: ("day", ("this",)),
+    exp.DayOfWeek: ("dayofweek", ("this",)),
+    exp.DayOfWeekIso: ("isodow", ("this",)),
+    exp.DayOfYear: ("dayofyear", ("this",)),
+    exp.Hour: ("hour", ("this",)),
+    exp.Minute: ("minute", ("this",)),
+    exp.Second: ("second", ("this",)),
+}
+_NAMED: dict[type[exp.Expr], str] = {
+    exp.Window: "a window function (OVER)", exp.Subquery: "a subquery in an expression",
+    exp.Select: "a subquery in an expression", exp.Exists: "EXISTS", exp.Rand: "random()",
+    exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp",
+    exp.Interval: "INTERVAL arithmetic", exp.RegexpLike: "a regular expression",
+    exp.SimilarTo: "SIMILAR TO", exp.Pow: "power", exp.Array: "a list", exp.Struct: "a struct",
+    exp.Bracket: "an element of a list", exp.Star: "*", exp.Tuple: "a row value",
+    exp.AtTimeZone: "AT TIME ZONE", exp.Collate: "COLLATE", exp.Any: "ANY",
+    exp.Lambda: "a lambda", exp.Placeholder: "a named parameter", exp.Concat: "concat",
+}  # fmt: skip
+_REASONS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Window: ("it makes a row's value depend on other rows", "use an aggregate with GROUP BY"),
+    exp.Subquery: ("it would read rows outside the group", "join a public table on its key"),
+    exp.Select: ("it would read rows outside the group", "join a public table on its key"),
+    exp.Exists: ("it would read rows outside the group", "join a public table on its key"),
+    exp.Rand: ("it gives another value at every call", "leave it out: the noise is added for you"),
+    exp.CurrentDate: ("it depends on the clock", "write the date: DATE '2020-03-01'"),
+    exp.CurrentTimestamp: ("it depends on the clock", "write it: TIMESTAMP '2020-03-01 00:00:00'"),
+    exp.Interval: (
+        "adding an interval to a column can leave the range of dates and fail for a row",
+        "shift the constant you compare with, or use date_diff",
+    ),
+    exp.RegexpLike: ("patterns can be slow or fail", "use LIKE, starts_with or contains"),
+    exp.SimilarTo: ("patterns can be slow or fail", "use LIKE, starts_with or contains"),
+    exp.Pow: ("it can overflow", "multiply: x * x"),
+    exp.Concat: ("it treats NULL as an empty text, || does not", "use ||"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """Binds row expressions in one scope. `clamped`: numeric columns inside an aggregate."""
+
+    source: Source
+    scope: Scope
+    clamped: bool = False
+
+    def bind(self, node: exp.Expr) -> Scalar:
+        """The scalar of a node, or `SqlError`/`Refused` with its place."""
+        span = self.source.span(node)
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            return handler(self, node, span)
+        for table, method in (
+            (_COMPARISONS, self._comparison), (_ARITHMETIC, self._arithmetic),
+        ):  # fmt: skip
+            if type(node) in table:
+                return method(node, table[type(node)], span)
+        if type(node) in _CALLS:
+            name, parts = _CALLS[type(node)]
+            check_parts(node, parts, self.source, name)
+            given = [node.args[part] for part in parts if node.args.get(part) is not None]
+            return apply_function(name, [self.bind(argument) for argument in given], span)
+        raise self._unknown(node, span)
+
+    def condition(self, node: exp.Expr) -> Scalar:
+        """A boolean expression; conditions always read the raw values, not clamped ones."""
+        binder = replace(self, clamped=False)
+        value = binder.bind(node)
+        return require(value, Kind.BOOLEAN, "a condition")
+
+    def _unknown(self, node: exp.Expr, span: Span | None) -> Exception:
+        if isinstance(node, exp.AggFunc):
+            return SqlError(
+                f"an aggregate ({node.sql_name().lower()}) cannot stand here",
+                why="aggregates belong to SELECT and HAVING",
+                fix="move the condition to HAVING",
+                span=span,
+            )
+        why, fix = _REASONS.get(
+            type(node),
+            ("whatever is not known to be total and deterministic is refused", None),
+        )
+        name = _NAMED.get(type(node))
+        if name is None and isinstance(node, exp.Func):
+            name = f"the function {node.sql_name().lower()}"
+        what = name or f"{node.key.upper()} expressions"
+        return Refused(f"{what} is not allowed here", why=why, fix=fix, span=span)
+
+    def _comparison(self, node: exp.Expr, op: str, span: Span | None) -> Scalar:
+        check_parts(node, ("this", "expression"), self.source, op)
+        raw = replace(self, clamped=False)
+        return compare(op, raw.bind(node.this), raw.bind(node.expression), span)
+
+    def _arithmetic(self, node: exp.Expr, op: str, span: Span | None) -> Scalar:
+        check_parts(node, ("this", "expression"), self.source, op)
+        for side in (node.this, node.expression):
+            if isinstance(side, exp.Interval):
+                raise self._unknown(side, span)
+        left, right = self.bind(node.this), self.bind(node.expression)
+        if op == "-" and left.type.temporal and right.type.temporal:
+            raise Refused(
+                "the difference of two dates is written with date_diff",
+                fix="date_diff('day', first, last)",
+                span=span,
+            )
+        return arithmetic(op, left, right, span)
+
+
+def _literal(_: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    if not isinstance(node.this, str):
+        raise SqlError("this literal cannot be read", span=span)
+    assert isinstance(node, exp.Literal)
+    return literals.text(node.this, span) if node.is_string else literals.number(node.this, span)
+
+
+def _boolean(_: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    return literals.boolean(bool(node.this), span)
+
+
+def _null(_: Expressions, _node: exp.Expr, span: Span | None) -> Scalar:
+    return literals.null(span)
+
+
+def _column(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    assert isinstance(node, exp.Column)
+    return binder.scope.resolve(node, span, binder.clamped)
+
+
+def _paren(binder: Expressions, node: exp.Expr, _: Span | None) -> Scalar:
+    check_parts(node, ("this",), binder.source, "a parenthesis")
+    return binder.bind(node.this)
+
+
+def _neg(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    return negate(numeric(binder.bind(node.this), "-"), span)
+
+
+def _not(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    inner = binder.condition(node.this)
+    return replace(inner, ast=exp.Not(this=paren(inner.ast)), span=span, constant=None)
+
+
+def _junction(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression"), binder.source, node.key.upper())
+    # Long chains are left-deep: walk them, so that length does not become depth.
+    parts: list[exp.Expr] = []
+    current = node
+    while type(current) is type(node):
+        parts.append(current.expression)
+        current = current.this
+    bound = [binder.condition(part) for part in [current, *reversed(parts)]]
+    ast = paren(bound[0].ast)
+    for value in bound[1:]:
+        ast = type(node)(this=ast, expression=paren(value.ast))
+    return predicate(ast, bound, span)
+
+
+def _div(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression", "typed", "safe"), binder.source, "/")
+    return divide(binder.bind(node.this), binder.bind(node.expression), span)
+
+
+def _whole(op: str) -> Handler:
+    def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+        check_parts(node, ("this", "expression"), binder.source, op)
+        return integer_divide(op, binder.bind(node.this), binder.bind(node.expression), span)
+
+    return apply
+
+
+def _dpipe(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression", "safe"), binder.source, "||")
+    return concat([binder.bind(node.this), binder.bind(node.expression)], span)
+
+
+def _is(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression"), binder.source, "IS")
+    value = replace(binder, clamped=False).bind(node.this)
+    if isinstance(node.expression, exp.Boolean):
+        require(value, Kind.BOOLEAN, "IS TRUE")
+    elif not isinstance(node.expression, exp.Null):
+        raise Refused("IS takes NULL, TRUE or FALSE", span=span)
+    ast = exp.Is(this=paren(value.ast), expression=node.expression.copy())
+    return replace(predicate(ast, [value], span), nullable=False)
+
+
+def _between(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "low", "high"), binder.source, "BETWEEN")
+    raw = replace(binder, clamped=False)
+    value = raw.bind(node.this)
+    low = compare(">=", value, raw.bind(node.args["low"]), span)
+    high = compare("<=", value, raw.bind(node.args["high"]), span)
+    return predicate(exp.And(this=low.ast, expression=high.ast), [low, high], span)
+
+
+def _in(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+        raise Refused(
+            "IN takes a list of literals",
+            why="a subquery would read rows outside the group",
+            fix="write the values: IN ('a', 'b'), or join a public table on its key",
+            span=span,
+        )
+    check_parts(node, ("this", "expressions"), binder.source, "IN")
+    raw = replace(binder, clamped=False)
+    return membership(raw.bind(node.this), [raw.bind(n) for n in node.expressions], span)
+
+
+def _like(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression", "negate"), binder.source, "LIKE")
+    value = require(binder.bind(node.this), Kind.TEXT, "LIKE")
+    pattern = binder.bind(node.expression)
+    constant_text(pattern, "LIKE")
+    ast: exp.Expr = type(node)(this=paren(value.ast), expression=pattern.ast)
+    if node.args.get("negate"):
+        ast = exp.Not(this=exp.Paren(this=ast))
+    return predicate(ast, [value], span)
+
+
+def _case(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "ifs", "default"), binder.source, "CASE")
+    raw = replace(binder, clamped=False)
+    subject = raw.bind(node.this) if node.this is not None else None
+    tests: list[Scalar] = []
+    values: list[Scalar] = []
+    for branch in node.args["ifs"]:
+        check_parts(branch, ("this", "true"), binder.source, "WHEN")
+        if subject is None:
+            tests.append(binder.condition(branch.this))
+        else:
+            tests.append(compare("=", subject, raw.bind(branch.this), span))
+        values.append(binder.bind(branch.args["true"]))
+    default = node.args.get("default")
+    if default is not None:
+        values.append(binder.bind(default))
+    return _choice(tests, values, default is not None, span)
+
+
+def _choice(tests: list[Scalar], values: list[Scalar], complete: bool, span: Span | None) -> Scalar:
+    branches, type_ = unify(values, "CASE")
+    known = [value for value in values if value.type.kind is not Kind.NULL]
+    low, high, grid = union(known) if known else (None, None, None)
+    ifs = [exp.If(this=t.ast.copy(), true=b) for t, b in zip(tests, branches, strict=False)]
+    ast = exp.Case(ifs=ifs, default=branches[-1] if complete else None)
+    nullable = not complete or any(value.nullable for value in values)
+    private = any(value.private for value in [*tests, *values])
+    return Scalar(ast, type_, span, low, high, grid, nullable, private)
+
+
+def _if(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "true", "false"), binder.source, "IF")
+    values = [binder.bind(node.args["true"])]
+    otherwise = node.args.get("false")
+    if otherwise is not None:
+        values.append(binder.bind(otherwise))
+    return _choice([binder.condition(node.this)], values, otherwise is not None, span)
+
+
+def _coalesce(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expressions"), binder.source, "COALESCE")
+    values = [binder.bind(n) for n in [node.this, *node.expressions]]
+    branches, type_ = unify(values, "COALESCE")
+    known = [value for value in values if value.type.kind is not Kind.NULL]
+    low, high, grid = union(known) if known else (None, None, None)
+    ast = exp.Coalesce(this=branches[0], expressions=branches[1:])
+    return Scalar(ast, type_, span, low, high, grid, all(v.nullable for v in values),
+                  any(v.private for v in values))  # fmt: skip
+
+
+def _nullif(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression"), binder.source, "NULLIF")
+    value, other = binder.bind(node.this), binder.bind(node.expression)
+    same = compare("=", value, other, span)
+    ast = exp.Case(ifs=[exp.If(this=same.ast, true=exp.Null())], default=paren(value.ast))
+    return replace(value, ast=ast, nullable=True, private=value.private or other.private,
+                   constant=None, span=span)  # fmt: skip
+
+
+def _extreme(name: str) -> Handler:
+    def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+        check_parts(node, ("this", "expressions", "ignore_nulls"), binder.source, name)
+        values = [binder.bind(n) for n in [node.this, *node.expressions]]
+        return apply_function(name, values, span)
+
+    return apply
+
+
+def _cast(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "to", "safe"), binder.source, "CAST")
+    target: exp.Expr = node.args["to"]
+    return cast(binder.bind(node.this), target.sql(dialect="duckdb"), span)
+
+
+def _log(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression"), binder.source, "log")
+    base = node.this if node.expression is not None else None
+    value = node.expression if node.expression is not None else node.this
+    names = {None: "log10", "10": "log10", "2": "log2"}
+    key = base.this if isinstance(base, exp.Literal) else base
+    if key not in names:
+        raise Refused("log takes the base 2 or 10", fix="ln(x) / ln(base)", span=span)
+    return apply_function(names[key], [binder.bind(value)], span)
+
+
+def _trim(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "position"), binder.source, "trim")
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.args.get("position") or "", "trim")
+    return apply_function(name, [binder.bind(node.this)], span)
+
+
+def _trunc(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "unit"), binder.source, "date_trunc")
+    unit = node.args.get("unit")
+    return date_trunc(unit.name if unit is not None else "", binder.bind(node.this), span)
+
+
+def _extract(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression"), binder.source, "EXTRACT")
+    return date_part(node.this.name, binder.bind(node.expression), span)
+
+
+def _datediff(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expression", "unit", "date_part_boundary"), binder.source,
+                "date_diff")  # fmt: skip
+    unit = node.args.get("unit")
+    first, last = binder.bind(node.expression), binder.bind(node.this)
+    return date_diff(unit.name if unit is not None else "day", first, last, span)
+
+
+def _anonymous(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    check_parts(node, ("this", "expressions"), binder.source, "a function call")
+    name = str(node.this).lower()
+    if name in ("date_part", "datepart") and len(node.expressions) == 2:
+        unit = binder.bind(node.expressions[0])
+        return date_part(constant_text(unit, name), binder.bind(node.expressions[1]), span)
+    arguments = [binder.bind(argument) for argument in node.expressions]
+    return apply_function(name, arguments, span)
+
+
+Handler = Callable[[Expressions, exp.Expr, Span | None], Scalar]
+_HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Literal: _literal, exp.Boolean: _boolean, exp.Null: _null, exp.Column: _column,
+    exp.Paren: _paren, exp.Neg: _neg, exp.Not: _not, exp.And: _junction, exp.Or: _junction,
+    exp.Div: _div, exp.IntDiv: _whole("//"), exp.Mod: _whole("%"), exp.DPipe: _dpipe,
+    exp.Is: _is, exp.Between: _between, exp.In: _in, exp.Like: _like, exp.ILike: _like,
+    exp.Case: _case, exp.If: _if, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
+    exp.Greatest: _extreme("greatest"), exp.Least: _extreme("least"), exp.Cast: _cast,
+    exp.TryCast: _cast, exp.Log: _log, exp.Trim: _trim, exp.TimestampTrunc: _trunc,
+    exp.DateTrunc: _trunc, exp.Extract: _extract, exp.DateDiff: _datediff,
+    exp.Anonymous: _anonymous,
+}  # fmt: skip
+
+__all__ = ["BOOLEAN", "Expressions", "Scope", "check_parts"]

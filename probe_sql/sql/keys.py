@@ -1,0 +1,140 @@
+"""GROUP BY expressions over columns with a declared public domain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused, SqlError
+from probe_sql.policy.keys import DateKeys, KeySet, TableKeys
+from probe_sql.policy.model import JointKeys, Table
+from probe_sql.sql.aggregate import holds_aggregate, text_of
+from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.expression import Expressions
+from probe_sql.sql.relation import Relation
+from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scope import FromScope
+from probe_sql.sql.text import Source
+from probe_sql.types import Kind
+
+_FINE = ("second", "minute", "hour")
+
+
+def bind_key(
+    node: exp.Expr, name: str, scope: FromScope, relation: Relation, source: Source
+) -> GroupKey:
+    """One GROUP BY expression with the domain of the one column it reads."""
+    span = source.span(node)
+    if holds_aggregate(node, {}):
+        raise SqlError("GROUP BY cannot name an aggregate", span=span)
+    scalar = Expressions(source, scope).bind(node)
+    columns = {c.sql(dialect="duckdb"): c for c in scalar.ast.find_all(exp.Column)}
+    if len(columns) != 1:
+        raise Refused(
+            f"GROUP BY {text_of(node)[:60]} reads {len(columns) or 'no'} columns",
+            why="the groups must be known before any row is read: each key is one column with "
+            "declared keys, or an expression over one",
+            fix="group by the columns one by one",
+            span=span,
+        )
+    text, column = next(iter(columns.items()))
+    keys = _keys_of(column, relation, source, node)
+    identity = isinstance(scalar.ast, exp.Column)
+    step = None if identity else _step(scalar, keys, source, node)
+    if scalar.known and scalar.type.kind in (Kind.FLOAT, Kind.OTHER, Kind.TIMESTAMPTZ):
+        if not (scalar.type.kind is Kind.FLOAT and not identity):
+            raise Refused(
+                f"GROUP BY a {scalar.type.name} is not supported",
+                why="its keys cannot be listed exactly",
+                fix="group by an integer, a text, a date or a timestamp",
+                span=span,
+            )
+    return GroupKey(name, scalar, keys, text, identity, step)
+
+
+def _keys_of(column: exp.Column, relation: Relation, source: Source, node: exp.Expr) -> KeySet:
+    if column.table == "t":
+        declared = relation.table.find_column(column.name)
+        assert declared is not None
+        if declared.keys is not None:
+            return declared.keys
+        joint = any(
+            column.name.lower() in (c.lower() for c in j.columns) for j in relation.table.joint_keys
+        )
+        if joint:
+            j = next(j for j in relation.table.joint_keys if column.name in j.columns)
+            return TableKeys(j.table, j.table_columns[j.columns.index(column.name)])
+        raise SqlError(
+            f"the column {column.name!r} has no declared keys, so it cannot be grouped by",
+            why="keys read off the data would reveal which values occur",
+            fix=f"add to the policy: [tables.{relation.table.name}.columns]  "
+            f"{column.name} = {{ keys = [...] }}",
+            span=source.span(node),
+        )
+    join = next(j for j in relation.joins if j.alias == column.table)
+    return TableKeys(join.table.name, column.name)
+
+
+def _step(scalar: Scalar, keys: KeySet, source: Source, node: exp.Expr) -> str | None:
+    """The finest unit of time that an expression over a date range tells apart."""
+    if not isinstance(keys, DateKeys):
+        return None
+    units = {
+        literal.this
+        for call in scalar.ast.find_all(exp.Anonymous)
+        if str(call.this) in ("date_part", "date_trunc")
+        for literal in call.expressions[:1]
+        if isinstance(literal, exp.Literal)
+    }
+    if "second" in units:
+        raise Refused(
+            "GROUP BY seconds is not supported",
+            why="the domain of a date range has too many seconds",
+            fix="group by the minute, the hour or the day",
+            span=source.span(node),
+        )
+    for unit in ("minute", "hour"):
+        if unit in units:
+            return unit
+    return keys.unit if keys.unit in ("minute", "hour") else "day"
+
+
+def find_joint(table: Table, keys: tuple[GroupKey, ...]) -> JointKeys | None:
+    """The declared list of combinations for exactly these GROUP BY columns, if there is one."""
+    names = {key.column.lower() for key in keys if key.identity}
+    if len(names) != len(keys):
+        return None
+    for joint in table.joint_keys:
+        if {f't."{column}"'.lower() for column in joint.columns} == names:
+            return joint
+    return None
+
+
+def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation) -> Scalar | None:
+    """The scalar over the key domain `d`: keys become `d.k0`, ...; None if a row is needed.
+
+    Public columns stay where the group key determines them: their table is joined on keys.
+    """
+    wanted = {key.scalar.key: index for index, key in enumerate(keys)}
+
+    def swap(node: exp.Expr) -> exp.Expr:
+        index = wanted.get(node.sql(dialect="duckdb"))
+        return node if index is None else exp.column(f"k{index}", table="d")
+
+    ast = scalar.ast.copy().transform(swap)
+    aliases = determined_joins(keys, relation)
+    for column in ast.find_all(exp.Column):
+        if column.table != "d" and column.table not in aliases:
+            return None
+    return replace(scalar, ast=ast)
+
+
+def determined_joins(keys: tuple[GroupKey, ...], relation: Relation) -> set[str]:
+    """Aliases of public tables whose whole key is made of group keys."""
+    wanted = {key.scalar.key for key in keys}
+    result: set[str] = set()
+    for join in relation.joins:
+        if all(value.key in wanted for _, value in join.on):
+            result.add(join.alias)
+    return result

@@ -1,0 +1,362 @@
+"""FROM: one private table, public tables joined on their key, CTEs that only rename and filter.
+
+Everything is flattened to the base table `t` and public tables `p1`, `p2`, ...: derived
+columns are bound anew wherever they are used, so that clamping reaches through them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.policy.model import Policy, PublicTable, Table
+from probe_sql.sql.compare import compare
+from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scope import FromScope, Named
+from probe_sql.sql.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A public table joined on its whole key, so that no private row multiplies."""
+
+    table: PublicTable
+    alias: str
+    outer: bool
+    on: tuple[tuple[str, Scalar], ...]  # key column, what it equals
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The flattened FROM and WHERE."""
+
+    table: Table
+    joins: tuple[Join, ...]
+    where: tuple[Scalar, ...]
+
+
+# --- flattening ------------------------------------------------------------------------
+
+_SELECT_PARTS = {
+    "distinct": ("DISTINCT", "groups are distinct already: leave it out"),
+    "qualify": ("QUALIFY", "use HAVING"),
+    "windows": ("WINDOW", "use an aggregate with GROUP BY"),
+    "sample": ("a sample", "leave it out: sampling would change the answer, not the privacy"),
+    "laterals": ("LATERAL", "join a public table on its key"),
+    "pivots": ("PIVOT", "use GROUP BY with count_if"),
+    "operation_modifiers": ("a SELECT modifier", "leave it out"),
+    "into": ("INTO", "leave it out"),
+    "locks": ("FOR UPDATE", "leave it out"),
+    "hint": ("a hint", "leave it out"),
+    "kind": ("SELECT AS", "leave it out"),
+}
+
+
+def check_select(select: exp.Select, allowed: tuple[str, ...], source: Source, what: str) -> None:
+    """Refuse every clause of a SELECT that is not in `allowed`."""
+    for key, value in select.args.items():
+        if not value or key in allowed:
+            continue
+        name, fix = _SELECT_PARTS.get(key, (key.strip("_").replace("_", " ").upper(), None))
+        span = source.span(value) if isinstance(value, exp.Expr) else None
+        raise Refused(
+            f"{name} is not supported in {what}",
+            why="whatever is not fully understood is refused, never ignored",
+            fix=fix,
+            span=span or source.find(name),
+        )
+
+
+@dataclass(slots=True)
+class Flattener:
+    """Collects the base table, joins and predicates while FROM clauses are walked."""
+
+    policy: Policy
+    source: Source
+    table: Table | None = None
+    joins: list[Join] = field(default_factory=list)
+    where: list[Scalar] = field(default_factory=list)
+
+    def relation(self, span: Span | None) -> Relation:
+        if self.table is None:
+            raise Refused(
+                "FROM names no private table",
+                why="a query over public tables alone needs no privacy: ask the database itself",
+                span=span,
+            )
+        return Relation(self.table, tuple(self.joins), tuple(self.where))
+
+    def select(self, select: exp.Select, ctes: Mapping[str, exp.Expr], depth: int = 0) -> FromScope:
+        """Walk the WITH, FROM, JOIN and WHERE of a SELECT; return the scope of its names."""
+        if depth > 20:
+            raise Refused("the query nests more than 20 subqueries", span=self.source.span(select))
+        ctes = {**ctes, **self._ctes(select)}
+        scope = FromScope(self.policy, self.source)
+        source = select.args.get("from_")
+        if source is None:
+            raise SqlError("there is no FROM", fix="SELECT ... FROM table GROUP BY ...")
+        check_parts(source, ("this",), self.source, "FROM")
+        pool: list[exp.EQ] = []
+        first = self._add(source.this, scope, ctes, depth)
+        waiting = [first] if first.public is not None else []
+        for join in select.args.get("joins") or []:
+            self._join(join, scope, ctes, depth, pool)
+        for item in waiting:
+            self._attach(item, scope, pool, outer=False, span=self.source.span(source))
+        for left in pool:
+            raise Refused(
+                "a join condition may only equate a public table's key",
+                why="any other join could multiply or drop private rows in a way that is not "
+                "accounted for",
+                fix="move the condition to WHERE",
+                span=self.source.span(left),
+            )
+        where = select.args.get("where")
+        if where is not None:
+            self.where.append(Expressions(self.source, scope).condition(where.this))
+        return scope
+
+    def _ctes(self, select: exp.Select) -> dict[str, exp.Expr]:
+        clause = select.args.get("with_")
+        if clause is None:
+            return {}
+        check_parts(clause, ("expressions", "recursive"), self.source, "WITH")
+        if clause.args.get("recursive"):
+            raise Refused(
+                "a recursive CTE is not supported",
+                why="it could multiply private rows without bound",
+                span=self.source.find("RECURSIVE"),
+            )
+        found: dict[str, exp.Expr] = {}
+        for cte in clause.expressions:
+            check_parts(cte, ("this", "alias"), self.source, "a CTE")
+            check_parts(cte.args["alias"], ("this",), self.source, "a CTE with a column list")
+            found[cte.alias.lower()] = cte.this
+        return found
+
+    def _add(
+        self, node: exp.Expr, scope: FromScope, ctes: Mapping[str, exp.Expr],
+        depth: int,
+    ) -> Named:  # fmt: skip
+        span = self.source.span(node)
+        if isinstance(node, exp.Subquery):
+            check_parts(node, ("this", "alias"), self.source, "a subquery")
+            name = node.alias or f"subquery {len(scope.named) + 1}"
+            return self._register(scope, self._derived(name, node.this, ctes, depth), span)
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            raise Refused(
+                "FROM takes a table, a view, a CTE or a subquery",
+                why="a table function could read files, settings or the network",
+                fix="name a table that the policy declares",
+                span=span,
+            )
+        check_parts(node, ("this", "alias", "joins"), self.source, "a table")
+        if node.args.get("joins"):
+            raise Refused("a nested join is not supported", fix="write the joins one after another",
+                          span=span)  # fmt: skip
+        if isinstance(node.args.get("alias"), exp.TableAlias):
+            check_parts(node.args["alias"], ("this",), self.source, "an alias")
+        name = node.alias or node.name
+        if node.name.lower() in ctes:
+            rest = {key: value for key, value in ctes.items() if key != node.name.lower()}
+            derived = self._derived(name, ctes[node.name.lower()], rest, depth)
+            return self._register(scope, derived, span)
+        table = self.policy.find_table(node.name)
+        if table is not None:
+            if self.table is not None:
+                raise Refused(
+                    "a query reads one private table, once",
+                    why="joining private rows to private rows multiplies what one person changes",
+                    fix="declare a view in the database that joins them, with its unit",
+                    span=span,
+                )
+            self.table = table
+            return self._register(scope, Named(name, base=table), span)
+        public = self.policy.find_public(node.name)
+        if public is not None:
+            alias = f"p{len(self.joins) + 1 + sum(1 for n in scope.named.values() if n.public)}"
+            return self._register(scope, Named(name, public=(public, alias)), span)
+        raise self._no_table(node.name, span)
+
+    def _no_table(self, name: str, span: Span | None) -> SqlError:
+        known = [*self.policy.tables, *self.policy.public]
+        close = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1)
+        return SqlError(
+            f"there is no table {name!r} to query",
+            why="only tables that the policy declares can be used",
+            fix=f"did you mean {close[0]}?" if close else f"declared: {', '.join(known)}",
+            span=span,
+        )
+
+    def _register(self, scope: FromScope, item: Named, span: Span | None) -> Named:
+        if item.name.lower() in scope.named:
+            raise SqlError(f"the name {item.name!r} stands twice in FROM",
+                           fix="give one an alias", span=span)  # fmt: skip
+        scope.named[item.name.lower()] = item
+        return item
+
+    def _derived(
+        self, name: str, node: exp.Expr, ctes: Mapping[str, exp.Expr], depth: int
+    ) -> Named:
+        if not isinstance(node, exp.Select):
+            raise Refused("a subquery must be a plain SELECT", span=self.source.span(node))
+        check_select(
+            node, ("expressions", "from_", "where", "joins", "with_"), self.source, "a subquery"
+        )
+        scope = self.select(node, ctes, depth + 1)
+        columns: dict[str, tuple[exp.Expr, FromScope]] = {}
+        for item in node.expressions:
+            if isinstance(item, exp.Star):
+                check_parts(item, ("this",), self.source, "*")
+                for owner in scope.named.values():
+                    for column in owner.columns():
+                        reference = exp.column(column, table=owner.name)
+                        self._derive(columns, column, reference, scope, item)
+                continue
+            inner = item.this if isinstance(item, exp.Alias) else item
+            if not item.alias_or_name:
+                raise SqlError("a computed column of a subquery needs a name",
+                               fix="write AS name", span=self.source.span(item))  # fmt: skip
+            if inner.find(exp.AggFunc):
+                raise Refused(
+                    "a subquery may only filter, project and rename",
+                    why="an aggregate inside it would be read without noise",
+                    fix="aggregate in the outer query",
+                    span=self.source.span(inner),
+                )
+            Expressions(self.source, scope).bind(inner)
+            self._derive(columns, item.alias_or_name, inner, scope, item)
+        return Named(name, derived=columns)
+
+    def _derive(
+        self, columns: dict[str, tuple[exp.Expr, FromScope]], name: str,
+        node: exp.Expr, scope: FromScope, at: exp.Expr,
+    ) -> None:  # fmt: skip
+        if name.lower() in (key.lower() for key in columns):
+            raise SqlError(f"the subquery has two columns named {name!r}",
+                           fix="rename one with AS", span=self.source.span(at))  # fmt: skip
+        columns[name] = (node, scope)
+
+    # --- joins ---
+
+    def _join(
+        self, join: exp.Join, scope: FromScope, ctes: Mapping[str, exp.Expr], depth: int,
+        pool: list[exp.EQ],
+    ) -> None:  # fmt: skip
+        span = self.source.span(join)
+        check_parts(join, ("this", "on", "using", "side", "kind"), self.source, "a join")
+        side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
+        if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
+            word = f"{side} {kind}".strip()
+            raise Refused(
+                f"{word} JOIN is not supported",
+                why="it could multiply private rows or add rows that belong to nobody",
+                fix="use JOIN or LEFT JOIN to a public table on its key",
+                span=span,
+            )
+        left = list(scope.named.values())
+        item = self._add(join.this, scope, ctes, depth)
+        on, using = join.args.get("on"), join.args.get("using")
+        if on is None and not using:
+            raise Refused(
+                "a join needs ON or USING with the public table's key",
+                why="a cross join multiplies private rows",
+                fix="JOIN zones ON zones.id = trips.zone",
+                span=span,
+            )
+        equalities = self._equalities(on) if on is not None else []
+        for name in using or []:
+            owners = [o for o in left if scope.has(o, name.name)]
+            if len(owners) != 1:
+                raise SqlError(f"USING ({name.name}) does not name one column on the left",
+                               fix="use ON", span=self.source.span(name))  # fmt: skip
+            equalities.append(
+                exp.EQ(
+                    this=exp.column(name.copy(), table=owners[0].name),
+                    expression=exp.column(name.copy(), table=item.name),
+                )
+            )
+        if item.public is not None:
+            own = [e for e in equalities if self._key_side(item, e) is not None]
+            rest = [e for e in equalities if e not in own]
+            if rest and side == "LEFT":
+                pool.extend(rest)
+            self._attach(item, scope, own, outer=side == "LEFT", span=span)
+            pool.extend(own if side != "LEFT" else [])
+            pool.extend(rest if side != "LEFT" else [])
+            return
+        if side == "LEFT":
+            raise Refused(
+                "a private table may not stand on the right of a LEFT JOIN",
+                why="rows without a match would belong to nobody",
+                fix="start FROM with the private table",
+                span=span,
+            )
+        pool.extend(equalities)
+
+    def _equalities(self, on: exp.Expr) -> list[exp.EQ]:
+        parts = list(on.flatten()) if isinstance(on, exp.And) else [on]
+        result = []
+        for part in parts:
+            part = part.unnest()
+            if isinstance(part, exp.And):
+                result.extend(self._equalities(part))
+            elif isinstance(part, exp.EQ):
+                result.append(part)
+            else:
+                raise Refused(
+                    "a join condition may only equate a public table's key",
+                    why="any other join could multiply private rows",
+                    fix="ON public.key = private.column, and the rest in WHERE",
+                    span=self.source.span(part),
+                )
+        return result
+
+    def _key_side(self, item: Named, equality: exp.EQ) -> tuple[str, exp.Expr] | None:
+        """The key column of `item` that an equality fixes, and what it equals."""
+        assert item.public is not None
+        for mine, other in (
+            (equality.this, equality.expression), (equality.expression, equality.this),
+        ):  # fmt: skip
+            if not isinstance(mine, exp.Column) or mine.table.lower() != item.name.lower():
+                continue
+            names_itself = any(
+                c.table.lower() == item.name.lower() for c in other.find_all(exp.Column)
+            )
+            for key in item.public[0].key:
+                if key.lower() == mine.name.lower() and not names_itself:
+                    return key, other
+        return None
+
+    def _attach(
+        self, item: Named, scope: FromScope, pool: list[exp.EQ], outer: bool, span: Span | None
+    ) -> None:
+        """Take from `pool` the equalities that fix the whole key of a public table."""
+        assert item.public is not None
+        table, alias = item.public
+        found: dict[str, tuple[exp.EQ, Scalar]] = {}
+        for equality in list(pool):
+            side = self._key_side(item, equality)
+            if side is None or side[0] in found:
+                continue
+            value = Expressions(self.source, scope).bind(side[1])
+            key = scope.column(item, side[0], self.source.span(equality), False)
+            compare("=", key, value, self.source.span(equality))
+            found[side[0]] = (equality, value)
+        missing = [key for key in table.key if key not in found]
+        if missing:
+            raise Refused(
+                f"{table.name} must be joined on its whole key ({', '.join(table.key)})",
+                why="otherwise one private row could match several public rows and count twice",
+                fix=f"ON {item.name}.{missing[0]} = ...",
+                span=span,
+            )
+        for equality, _ in found.values():
+            pool.remove(equality)
+        on = tuple((key, found[key][1]) for key in table.key)
+        self.joins.append(Join(table, alias, outer, on))

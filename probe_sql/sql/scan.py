@@ -1,0 +1,102 @@
+"""The scan of a plan as a value: integer tallies of one pass, and measures made of them.
+
+A *tally* is one SQL aggregate that yields an integer for each group. A *measure* is an
+integer combination of tallies, of known sensitivity: what noise is added to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from probe_sql.policy.model import JointKeys
+from probe_sql.sql.bound import GroupKey, Output
+from probe_sql.sql.relation import Relation
+from probe_sql.sql.scalar import Scalar
+
+LIMIT = 2**62  # measures saturate here: clamping is 1-Lipschitz, so sensitivity stays
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """An integer aggregate: `kind` is count, sum or distinct.
+
+    A sum adds round(argument / grid), an integer in [low, high], over the rows that pass
+    `filter` and where the argument is not NULL. `present` is what must not be NULL; `label`
+    is for people.
+    """
+
+    kind: str
+    argument: Scalar | None
+    filter: Scalar | None
+    grid: Fraction = Fraction(1)
+    low: int = 0
+    high: int = 1
+    present: Scalar | None = None
+    label: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, Fraction]:
+        argument = "" if self.argument is None else self.argument.key
+        return self.kind, argument, "" if self.filter is None else self.filter.key, self.grid
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """A public number of the group as an integer: round(scalar / grid), in [low, high]."""
+
+    scalar: Scalar
+    grid: Fraction
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`coefficient * tally`, times a public number of the group where there is one."""
+
+    coefficient: int
+    tally: int
+    multiplier: Multiplier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A public threshold of the group: floor((constant + sum of factor * scalar) / unit) + shift.
+
+    `floor` False takes the ceiling. A NULL gives no threshold: the group never passes.
+    """
+
+    constant: Fraction
+    parts: tuple[tuple[Fraction, Scalar], ...]
+    unit: Fraction
+    floor: bool
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureScan:
+    """How a measure is computed: the terms, cut off by its guards.
+
+    With guards g the value is min(sum of terms, t + delta * count_g): at most t where a guard
+    counts no row, the sum elsewhere as far as the comparison with t goes, and still changed
+    by at most delta by one row.
+    """
+
+    terms: tuple[Term, ...]
+    guards: tuple[int, ...] = ()
+    guard_threshold: int | Threshold = 0
+    delta: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One pass over the private table: everything the renderer needs."""
+
+    relation: Relation
+    keys: tuple[GroupKey, ...]
+    joint: JointKeys | None
+    tallies: tuple[Tally, ...]
+    measures: tuple[MeasureScan, ...]
+    thresholds: tuple[Threshold, ...]
+    outputs: tuple[Output, ...] = ()

@@ -1,0 +1,147 @@
+"""Names of a FROM clause: what a column means, and how it is clamped inside an aggregate."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.policy.model import Column, Policy, PublicTable, Table
+from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp
+from probe_sql.sql.text import Source
+from probe_sql.types import Kind, SqlType
+
+
+@dataclass(slots=True)
+class Named:
+    """One name of a FROM clause and how its columns resolve."""
+
+    name: str
+    base: Table | None = None
+    public: tuple[PublicTable, str] | None = None  # with its alias in the scan
+    derived: Mapping[str, tuple[exp.Expr, FromScope]] | None = None
+
+    def columns(self) -> list[str]:
+        if self.base is not None:
+            return list(self.base.columns)
+        if self.public is not None:
+            return list(self.public[0].columns)
+        return list(self.derived or {})
+
+
+@dataclass(slots=True)
+class FromScope:
+    """Names of one FROM clause. Implements `Scope`."""
+
+    policy: Policy
+    source: Source
+    named: dict[str, Named] = field(default_factory=dict)
+
+    def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar:
+        check_parts(column, ("this", "table"), self.source, "a column name")
+        if not isinstance(column.this, exp.Identifier):
+            raise Refused("* stands only in count(*)", span=span)
+        name, table = column.name, column.table
+        if table:
+            owner = self.named.get(table.lower())
+            if owner is None:
+                raise SqlError(
+                    f"there is no table or alias {table!r} in FROM",
+                    fix=f"use {' or '.join(item.name for item in self.named.values())}",
+                    span=span,
+                )
+            return self.column(owner, name, span, clamped)
+        owners = [item for item in self.named.values() if self.has(item, name)]
+        if len(owners) > 1:
+            raise SqlError(
+                f"the column {name!r} is ambiguous",
+                fix=f"write {owners[0].name}.{name}",
+                span=span,
+            )
+        if not owners:
+            raise self._missing(name, span)
+        return self.column(owners[0], name, span, clamped)
+
+    def has(self, item: Named, name: str) -> bool:
+        return name.lower() in (column.lower() for column in item.columns())
+
+    def _missing(self, name: str, span: Span | None) -> SqlError:
+        known = [column for item in self.named.values() for column in item.columns()]
+        close = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1)
+        tables = [item for item in self.named.values() if item.base is not None]
+        where = f"tables.{tables[0].base.name}.columns" if tables and tables[0].base else "policy"
+        fix = f"did you mean {close[0]}?" if close else f"declared here: {', '.join(known)}"
+        return SqlError(
+            f"there is no column {name!r} to use",
+            why=f"only columns that the policy lists under [{where}] can be used",
+            fix=fix,
+            span=span,
+        )
+
+    def column(self, item: Named, name: str, span: Span | None, clamped: bool) -> Scalar:
+        if item.derived is not None:
+            for key, (node, scope) in item.derived.items():
+                if key.lower() == name.lower():
+                    return Expressions(self.source, scope, clamped).bind(node).at(span)
+        elif item.base is not None:
+            column = item.base.find_column(name)
+            if column is not None:
+                type_ = self.policy.column_type(item.base.name, column.name) or UNKNOWN
+                where = f"tables.{item.base.name}.columns"
+                return column_scalar(column, "t", type_, True, clamped, where, span)
+        elif item.public is not None:
+            table, alias = item.public
+            column = table.find_column(name)
+            if column is not None:
+                type_ = self.policy.column_type(table.name, column.name) or UNKNOWN
+                where = f"public.{table.name}.columns"
+                return column_scalar(column, alias, type_, False, clamped, where, span)
+        raise self._missing(name, span)
+
+
+def exact(value: float) -> Fraction:
+    """A number of the policy as the decimal the owner wrote, not as its binary neighbour."""
+    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))
+
+
+def column_scalar(
+    column: Column, alias: str, type_: SqlType, private: bool, clamped: bool, where: str,
+    span: Span | None,
+) -> Scalar:  # fmt: skip
+    """A declared column as a scalar; inside an aggregate its numbers are clamped to the bounds."""
+    ast = exp.column(exp.to_identifier(column.name, quoted=True), table=exp.to_identifier(alias))
+    low = high = grid = None
+    if type_.kind is Kind.INTEGER:
+        assert type_.low is not None
+        assert type_.high is not None
+        low, high, grid = Fraction(type_.low), Fraction(type_.high), Fraction(1)
+    elif type_.kind is Kind.DECIMAL:
+        assert type_.precision is not None
+        assert type_.scale is not None
+        grid = Fraction(1, 10**type_.scale)
+        high = Fraction(10) ** (type_.precision - type_.scale)
+        low = -high
+    value = Scalar(ast, type_, span, low, high, grid, True, private)
+    if not clamped or not (type_.numeric or type_ == UNKNOWN):
+        return value
+    if column.bounds is None:
+        raise SqlError(
+            f"the column {column.name!r} has no bounds, and this aggregate needs them",
+            why="without public bounds one row could change the result by any amount",
+            fix=f"add to the policy: [{where}]  {column.name} = {{ bounds = [low, high] }}",
+            span=span,
+        )
+    bounded = clamp(value, exact(column.bounds[0]), exact(column.bounds[1]))
+    if column.granularity is not None:
+        grid = column.granularity
+    elif column.scale is not None and type_.kind is not Kind.INTEGER:
+        grid = Fraction(1, 10**column.scale)
+    else:
+        grid = bounded.grid
+    return Scalar(bounded.ast, bounded.type, span, bounded.low, bounded.high, grid, True, private)

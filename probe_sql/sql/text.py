@@ -1,0 +1,406 @@
+"""From the analyst's text to one SELECT tree: tokens, the accuracy clause, parameters, places.
+
+`WITH ACCURACY (...)` is split off at token level and the rest is given to sqlglot's stock
+parser, so strings and comments that look like the clause are left alone and every place
+in the text stays where it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from probe_sql.accuracy import OPTIONS
+from probe_sql.errors import ProbeError, Refused, Span, SqlError
+
+MAX_LENGTH = 100_000
+MAX_DEPTH = 100
+_OPEN = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
+_EXPLAIN = re.compile(r"(?:\s+|--[^\n]*\n|/\*.*?\*/)*(EXPLAIN)\b", re.IGNORECASE | re.DOTALL)
+_CLOSE = {TokenType.R_PAREN: ")", TokenType.R_BRACKET: "]", TokenType.R_BRACE: "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The SQL text with its tokens: knows where things are."""
+
+    sql: str
+    tokens: tuple[Token, ...]
+
+    def span(self, node: exp.Expr | None) -> Span | None:
+        """The place of a parsed node: from its first to its last token, parentheses balanced."""
+        if node is None:
+            return None
+        found = [
+            (n.meta["start"], n.meta["end"])
+            for n in node.walk()
+            if "start" in n.meta and "end" in n.meta
+        ]
+        if not found:
+            return None
+        first = self._index_at(min(start for start, _ in found))
+        last = self._index_at(max(end for _, end in found))
+        if first is None or last is None:
+            return None
+        return self._balanced(first, last, isinstance(node, exp.Func))
+
+    def _index_at(self, position: int) -> int | None:
+        for index, token in enumerate(self.tokens):
+            if token.start <= position <= token.end:
+                return index
+        return None
+
+    def _balanced(self, first: int, last: int, call: bool) -> Span:
+        named = self.tokens[min(first + 1, last)].token_type == TokenType.L_PAREN
+        if call and not named and first > 1:
+            before = self.tokens[first - 1]
+            if before.token_type == TokenType.L_PAREN:
+                first -= 2  # the function's name and its parenthesis
+        depth = 0
+        for token in self.tokens[first : last + 1]:
+            depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        while depth > 0 and last + 1 < len(self.tokens):
+            last += 1
+            kind = self.tokens[last].token_type
+            depth += (kind in _OPEN) - (kind in _CLOSE)
+        while depth < 0 and first > 0:
+            first -= 1
+            kind = self.tokens[first].token_type
+            depth += (kind in _OPEN) - (kind in _CLOSE)
+        return Span(self.tokens[first].start, self.tokens[last].end + 1)
+
+    def find(self, *words: str) -> Span | None:
+        """The first place where these keywords stand, case-insensitively."""
+        wanted = [word.upper() for word in words]
+        texts = [token.text.upper() for token in self.tokens]
+        for index in range(len(texts) - len(wanted) + 1):
+            if texts[index : index + len(wanted)] == wanted:
+                end = self.tokens[index + len(wanted) - 1].end + 1
+                return Span(self.tokens[index].start, end)
+        return None
+
+    def token_span(self, token: Token) -> Span:
+        return Span(token.start, token.end + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SELECT, its accuracy options as written, and whether EXPLAIN stood before it."""
+
+    source: Source
+    select: exp.Select
+    options: Mapping[str, Any]
+    option_spans: Mapping[str, Span]
+    explain: bool
+
+
+def parse(sql: str, parameters: Sequence[Any] = ()) -> Statement:
+    """Parse one statement of the dialect; raise `SqlError` or `Refused` otherwise.
+
+    `parameters` fill the `?` places in the order of the text, the clause included.
+    """
+    try:
+        return _parse(sql, parameters)
+    except ProbeError as error:
+        raise error.located(sql)  # noqa: B904 - the same error, with its text
+
+
+def _parse(sql: str, parameters: Sequence[Any]) -> Statement:
+    if not isinstance(sql, str):
+        raise SqlError("the query must be text", fix="pass the SQL as a string")
+    if len(sql) > MAX_LENGTH:
+        raise Refused(f"the query is longer than {MAX_LENGTH:,} characters")
+    explained = _EXPLAIN.match(sql)
+    # sqlglot swallows everything after EXPLAIN as one token, so blank the word out.
+    body_text = sql if explained is None else _blank(sql, explained.start(1), explained.end(1))
+    source = Source(sql, tuple(_tokenize(body_text)))
+    tokens = _one_statement(source)
+    if not tokens:
+        raise SqlError("the query is empty", fix="SELECT ... FROM ... GROUP BY ... HAVING ...")
+    _check_depth(source, tokens)
+    tokens = _fill(source, tokens, parameters)
+    if explained is not None and tokens[0].text.upper() in ("ANALYZE", "ANALYSE"):
+        raise Refused(
+            "EXPLAIN ANALYZE is not supported",
+            why="it would run the query, and timings depend on private rows",
+            fix="EXPLAIN SELECT ... shows the plan at no cost",
+            span=source.token_span(tokens[0]),
+        )
+    body, clause = _split_accuracy(source, tokens)
+    options, spans = _options(source, clause)
+    return Statement(source, _select(source, body), options, spans, explained is not None)
+
+
+def _blank(sql: str, start: int, end: int) -> str:
+    return sql[:start] + " " * (end - start) + sql[end:]
+
+
+def _tokenize(sql: str) -> list[Token]:
+    try:
+        return list(DuckDB().tokenize(sql))
+    except SqlglotError:
+        raise SqlError(
+            "the query cannot be read: a quote or comment is not closed, or a character is unknown",
+            fix="close every ' and \" and /* comment",
+        ) from None
+
+
+def _one_statement(source: Source) -> list[Token]:
+    tokens = list(source.tokens)
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            raise Refused(
+                "more than one statement",
+                why="each query is charged by itself",
+                fix="send one statement at a time",
+                span=source.token_span(token),
+            )
+    return tokens
+
+
+def _check_depth(source: Source, tokens: Sequence[Token]) -> None:
+    depth = 0
+    runs = 0
+    for token in tokens:
+        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        unary = token.token_type in (TokenType.NOT, TokenType.DASH, TokenType.TILDE)
+        runs = runs + 1 if unary or token.text.upper() == "CASE" else 0
+        if depth > MAX_DEPTH or runs > MAX_DEPTH:
+            raise Refused(
+                f"the query nests deeper than {MAX_DEPTH} levels",
+                fix="flatten the expression",
+                span=source.token_span(token),
+            )
+    if len(tokens) > 20_000:
+        raise Refused("the query has more than 20,000 words", fix="shorten its lists")
+
+
+def _fill(source: Source, tokens: list[Token], parameters: Sequence[Any]) -> list[Token]:
+    if isinstance(parameters, str | bytes | Mapping) or not isinstance(parameters, Sequence):
+        raise SqlError("parameters must be a list or a tuple", fix="db.sql(query, [value, ...])")
+    values = list(parameters)
+    result: list[Token] = []
+    used = 0
+    for token in tokens:
+        if token.token_type in (TokenType.PARAMETER, TokenType.SESSION_PARAMETER):
+            raise Refused(
+                "only ? parameters are supported",
+                fix="write ? and pass the values in order",
+                span=source.token_span(token),
+            )
+        if token.token_type != TokenType.PLACEHOLDER:
+            result.append(token)
+            continue
+        if used == len(values):
+            raise SqlError(
+                f"the query has more ? places than the {len(values)} parameters given",
+                span=source.token_span(token),
+            )
+        result.extend(_literal_tokens(token, values[used], used + 1))
+        used += 1
+    if used < len(values):
+        raise SqlError(f"{len(values)} parameters were given for {used} ? places")
+    return result
+
+
+def _literal_tokens(place: Token, value: Any, number: int) -> list[Token]:
+    """Tokens of a literal that stand at the place of a `?`."""
+
+    def token(kind: TokenType, text: str) -> Token:
+        return Token(kind, text, place.line, place.col, place.start, place.end)
+
+    if hasattr(value, "item") and type(value).__module__ == "numpy":
+        value = value.item()
+    if value is None:
+        return [token(TokenType.NULL, "NULL")]
+    if isinstance(value, bool):
+        return [token(TokenType.TRUE if value else TokenType.FALSE, str(value).upper())]
+    if isinstance(value, int | float | Decimal):
+        try:
+            text = format(Decimal(str(value)), "f")
+            finite = Decimal(text).is_finite() and len(text) <= 400
+        except InvalidOperation:
+            finite = False
+        if not finite:
+            raise SqlError(f"parameter {number} is not a finite number")
+        digits = [token(TokenType.NUMBER, text.lstrip("-"))]
+        if not text.startswith("-"):
+            return digits
+        minus = token(TokenType.DASH, "-")
+        return [token(TokenType.L_PAREN, "("), minus, *digits, token(TokenType.R_PAREN, ")")]
+    if isinstance(value, datetime):
+        text = value.isoformat(sep=" ")
+        return [token(TokenType.TIMESTAMP, "TIMESTAMP"), token(TokenType.STRING, text)]
+    if isinstance(value, date):
+        return [token(TokenType.DATE, "DATE"), token(TokenType.STRING, value.isoformat())]
+    if isinstance(value, str):
+        return [token(TokenType.STRING, value)]
+    raise SqlError(
+        f"parameter {number} has the type {type(value).__name__}",
+        fix="pass a number, text, a date, a timestamp, a boolean or None",
+    )
+
+
+def _split_accuracy(source: Source, tokens: list[Token]) -> tuple[list[Token], list[Token]]:
+    """Split `WITH ACCURACY ( ... )` off the end; anything after it is an error."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        at_clause = (
+            depth == 0
+            and index > 0
+            and token.token_type == TokenType.WITH
+            and index + 1 < len(tokens)
+            and tokens[index + 1].text.upper() == "ACCURACY"
+        )
+        if not at_clause:
+            continue
+        clause = tokens[index + 2 :]
+        if not clause or clause[0].token_type != TokenType.L_PAREN:
+            raise SqlError(
+                "WITH ACCURACY needs its options in parentheses",
+                fix="WITH ACCURACY (fnr = 0.05, fpr = 0.10)",
+                span=source.token_span(tokens[index + 1]),
+            )
+        if clause[-1].token_type != TokenType.R_PAREN or _closes_early(clause):
+            raise SqlError(
+                "WITH ACCURACY (...) must be the last clause of the query",
+                fix="close its parenthesis and put nothing after it",
+                span=source.token_span(clause[-1]),
+            )
+        return tokens[:index], clause[1:-1]
+    return tokens, []
+
+
+def _closes_early(clause: Sequence[Token]) -> bool:
+    depth = 0
+    for index, token in enumerate(clause):
+        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        if depth == 0 and index < len(clause) - 1:
+            return True
+    return depth != 0
+
+
+def _options(source: Source, clause: Sequence[Token]) -> tuple[dict[str, Any], dict[str, Span]]:
+    options: dict[str, Any] = {}
+    spans: dict[str, Span] = {}
+    parts: list[list[Token]] = [[]]
+    for token in clause:
+        if token.token_type == TokenType.COMMA:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    if not clause:
+        return options, spans
+    for part in parts:
+        if len(part) < 3 or part[1].token_type != TokenType.EQ:
+            at = part[0] if part else clause[-1]
+            raise SqlError(
+                "each accuracy option is a name, = and a value",
+                fix="WITH ACCURACY (fnr = 0.05, algorithm = 'probe')",
+                span=source.token_span(at),
+            )
+        name = part[0].text.lower()
+        span = Span(part[0].start, part[-1].end + 1)
+        if name not in OPTIONS:
+            raise SqlError(
+                f"there is no accuracy option named {part[0].text!r}",
+                fix=f"use one of {', '.join(OPTIONS)}",
+                span=source.token_span(part[0]),
+            )
+        if name in options:
+            raise SqlError(f"the option {name} is given twice", span=span)
+        options[name] = _option_value(part[2:], span)
+        spans[name] = span
+    return options, spans
+
+
+def _option_value(tokens: Sequence[Token], span: Span) -> Any:
+    kinds = [token.token_type for token in tokens]
+    if kinds == [TokenType.STRING]:
+        return tokens[0].text
+    if kinds in ([TokenType.TRUE], [TokenType.FALSE]):
+        return kinds == [TokenType.TRUE]
+    numeric = {TokenType.NUMBER, TokenType.DOT, TokenType.DASH}
+    inner = [t for t in tokens if t.token_type not in (TokenType.L_PAREN, TokenType.R_PAREN)]
+    if inner and all(token.token_type in numeric for token in inner):
+        text = "".join(token.text for token in inner)
+        try:
+            number = Decimal(text)
+        except InvalidOperation:
+            number = None
+        if number is not None and number.is_finite() and abs(number.adjusted()) <= 400:
+            return int(number) if "." not in text and "e" not in text.lower() else float(number)
+    raise SqlError(
+        "the value of an accuracy option is a number, a string, true or false",
+        fix="epsilon = 1.0, algorithm = 'probe'",
+        span=span,
+    )
+
+
+def _select(source: Source, tokens: Sequence[Token]) -> exp.Select:
+    if not tokens:
+        raise SqlError("there is no query before WITH ACCURACY")
+    dialect = DuckDB()
+    try:
+        trees = dialect.parser().parse(list(tokens), source.sql)
+    except ParseError as error:
+        raise _syntax_error(source, tokens, error) from None
+    except (SqlglotError, RecursionError, ValueError, IndexError, KeyError, TypeError,
+            AttributeError):  # fmt: skip
+        raise SqlError("the query cannot be parsed", fix="check it against the dialect") from None
+    tree = trees[0] if trees else None
+    while isinstance(tree, exp.Subquery) and not {
+        k for k, v in tree.args.items() if v and k != "this"
+    }:
+        tree = tree.this
+    if isinstance(tree, exp.Select):
+        return tree
+    raise _not_a_select(source, tokens, tree)
+
+
+def _syntax_error(source: Source, tokens: Sequence[Token], error: ParseError) -> SqlError:
+    details = error.errors[0] if error.errors else {}
+    line, column = details.get("line"), details.get("col")
+    place: Token | None = tokens[-1]
+    for token in tokens:
+        if token.line == line and token.col == column:
+            place = token
+            break
+    text = place.text if place else ""
+    what = f"syntax error near {text!r}" if text else "syntax error"
+    return SqlError(
+        what,
+        fix="SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... WITH ACCURACY (...)",
+        span=source.token_span(place) if place else None,
+    )
+
+
+def _not_a_select(source: Source, tokens: Sequence[Token], tree: exp.Expr | None) -> ProbeError:
+    span = source.token_span(tokens[0])
+    if isinstance(tree, exp.SetOperation):
+        word = type(tree).__name__.upper()
+        return Refused(
+            f"{word} is not supported",
+            why="each SELECT has its own error bounds",
+            fix="send the SELECTs as separate queries",
+            span=source.find(word) or span,
+        )
+    word = tokens[0].text.upper()
+    return Refused(
+        f"{word} is not a query that can be answered",
+        why="the only statement is SELECT ... GROUP BY ... HAVING, with EXPLAIN before it or not",
+        fix="SELECT ... FROM ... GROUP BY ... HAVING ...",
+        span=span,
+    )

@@ -1,0 +1,65 @@
+"""The mirrored problem: bound false groups a priori and missed ones post hoc.
+
+A group is false to return exactly when missing it is right for the negated condition. So
+the algorithm runs on the negation, with alpha and beta changing places, and returns the
+groups that it did not. Every proof about the original carries over word for word.
+Privacy: complementing the result is post-processing.
+Paper: section 3.2 ("a mirrored problem is supported by our approach as well").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms.protocol import AtomSpec, Meter, Outcome, Task
+from probe_sql.errors import AccuracyError
+from probe_sql.logic.formula import And, Constant, Formula, Leaf, Or
+
+Decide = Callable[[Task, Meter], Outcome]
+
+
+def run(decide: Decide, task: Task, meter: Meter) -> Outcome:
+    """Answer `task` by `decide`, which bounds misses a priori, or by its mirror image."""
+    if task.accuracy.primary == "fnr":
+        return decide(task, meter)
+    outcome = decide(negated(task), meter)
+    if outcome.status == "denied":
+        return outcome
+    return replace(outcome, returned=~outcome.returned)
+
+
+def negated(task: Task) -> Task:
+    """The task that asks for the other groups. `primary` stays and marks the mirror image."""
+    return Task(
+        task.groups,
+        tuple(complement(atom) for atom in task.atoms),
+        dual(task.formula),
+        _swapped(task.accuracy),
+    )
+
+
+def complement(atom: AtomSpec) -> AtomSpec:
+    """The atom that holds where `atom` does not: on integers, s f <= t is -s f > -t - 1."""
+    return replace(atom, sign=-atom.sign, threshold=-atom.threshold - 1)
+
+
+def dual(formula: Formula) -> Formula:
+    """The formula of the negation: AND and OR change places, the leaves stand for negations."""
+    if isinstance(formula, Leaf):
+        return formula
+    if isinstance(formula, Constant):
+        return Constant(not formula.value)
+    parts = tuple(dual(part) for part in formula.parts)
+    return Or(parts) if isinstance(formula, And) else And(parts)
+
+
+def _swapped(accuracy: Accuracy) -> Accuracy:
+    if accuracy.fpr >= 0.5:
+        raise AccuracyError(
+            f"with primary = 'fpr', fpr = {accuracy.fpr:g} is out of range (0, 0.5)",
+            why="a bound that holds for each group in advance needs a probability below 1/2",
+            fix="fpr = 0.1, or primary = 'fnr'",
+        )
+    return replace(accuracy, fnr=accuracy.fpr, fpr=accuracy.fnr)

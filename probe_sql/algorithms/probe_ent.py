@@ -1,0 +1,217 @@
+"""`probe-ent`: atom after atom, in steps chosen to keep the groups as uncertain as possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from probe_sql.algorithms import mirror, tslm, walk, words
+from probe_sql.algorithms.entropy import relaxed_min_entropy
+from probe_sql.algorithms.estimate import (
+    Estimate,
+    Reading,
+    estimate_fps,
+    estimate_result,
+    largest_region,
+)
+from probe_sql.algorithms.probe import SHARE
+from probe_sql.algorithms.protocol import (
+    AtomSpec,
+    Floats,
+    Ints,
+    Mask,
+    Meter,
+    Outcome,
+    OverBudget,
+    Step,
+    Task,
+)
+from probe_sql.algorithms.record import Record
+from probe_sql.logic.formula import leaves, occurrences
+from probe_sql.plan.apportion import paper_beta
+
+
+class ProbeEnt:
+    """DDPWLM on each atom in turn, with the false positives estimated as in ProBE.
+
+    Privacy: only groups whose answer still hangs on the atom are drawn, each draw charged
+    before it is made. Which epsilon comes next is decided from noisy values.
+    Utility: each of at most m steps misses a true atom with probability at most beta_i/m,
+    and what all steps of all atoms use sums to at most beta, whatever is drawn.
+    Paper: Appendix C, Algorithm 5; its sketch of DDPWLM is filled in as docs/proofs says.
+    """
+
+    name = "probe-ent"
+
+    def run(self, task: Task, meter: Meter) -> Outcome:
+        return mirror.run(self._decide, task, meter)
+
+    def _decide(self, task: Task, meter: Meter) -> Outcome:
+        return _Run(task, meter).outcome()
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One atom between two steps: the groups accepted for good and those still open."""
+
+    excess: Ints  # of each group's last draw
+    accepted: Mask
+    open: Mask
+    u: int
+    spent: float
+
+    @property
+    def positive(self) -> Mask:
+        return self.accepted | self.open
+
+
+class _Run:
+    """One run: the atoms measured so far, in the order in which the formula names them."""
+
+    def __init__(self, task: Task, meter: Meter) -> None:
+        self.task = task
+        self.meter = meter
+        self.record = Record(task, meter)
+        self.order = tuple(dict.fromkeys(leaves(task.formula)))
+        self.alpha = task.accuracy.fpr / len(self.order)
+        self.nothing = np.zeros(task.groups, dtype=np.bool_)
+        self.holds: dict[int, Mask] = {}
+        self.readings: dict[int, Reading] = {}
+
+    def outcome(self) -> Outcome:
+        """All atoms, then the check of the result, or the denial that ends them."""
+        remaining = self.task.accuracy.fnr
+        for position, atom in enumerate(self.order):
+            groups = walk.pivotal(self.task.formula, self.holds, atom, self.task.groups)
+            if not groups.any():
+                self.holds[atom] = self.nothing  # decides nothing any more
+                continue
+            beta = self._beta(position, remaining)
+            state = self._measure(atom, beta, groups)
+            if isinstance(state, Outcome):
+                return state
+            remaining -= state.spent
+            self.holds[atom] = state.positive
+            self.readings[atom] = Reading(state.excess, state.positive, state.u, beta, state.spent)
+        result = walk.value(self.task.formula, self.holds.__getitem__, self.task.groups)
+        estimate = estimate_result(self.readings.values(), result)
+        if not estimate.fits(self.task.accuracy.fpr):
+            return self.record.deny_rate(estimate, "after the last step")
+        return self.record.answer(result, words.two_sided(self.task.accuracy))
+
+    def _beta(self, position: int, remaining: float) -> float:
+        """Share of what is left of beta for the atom at `position`, by Theorem 4.5."""
+        counts = occurrences(self.task.formula)
+        rest = self.order[position:]
+        specs = [self.task.atoms[atom] for atom in rest]
+        weights = [spec.delta / self._start(spec) for spec in specs]
+        return paper_beta(remaining, weights, [counts[atom] for atom in rest])[0]
+
+    def _start(self, spec: AtomSpec) -> int:
+        share = self.task.accuracy.u
+        return tslm.region(SHARE if share is None else share, spec)
+
+    def _measure(self, atom: int, beta: float, groups: Mask) -> _State | Outcome:
+        """DDPWLM: up to m draws of the groups still open, each missing with beta/m at most.
+
+        A group is out when it reads at or below t - u, in when it reads above t + u, and
+        open otherwise; what is open at the end is in. Both are wrong with probability
+        beta/m at most, so groups that leave early are settled on either side.
+        """
+        spec, steps = self.task.atoms[atom], self.task.accuracy.steps
+        share = beta / steps
+        state = _State(
+            np.zeros(self.task.groups, dtype=np.int64), self.nothing, groups, self._start(spec), 0.0
+        )
+        may, must = self._reach(atom, True), self._reach(atom, False)
+        for step in range(1, steps + 1):
+            epsilon = tslm.epsilon(spec.delta, share, state.u)
+            try:
+                drawn = self.record.draw(atom, epsilon, state.open)
+            except OverBudget:
+                return self.record.deny_budget(
+                    f"step {step} of {spec.name}", [(spec.measure, epsilon, state.open)]
+                )
+            before, state = state, _settle(state, drawn, share)
+            reading = Reading(state.excess, state.positive, state.u, beta, 0.0)
+            last = largest_region(reading, beta, may, must, self.alpha)
+            estimate = estimate_fps(reading, may & (state.positive | must))
+            self._trace(spec, step, before, share, epsilon, estimate)
+            if not state.open.any() or last == state.u or step == steps:
+                return state
+            if last == 0:
+                whole = Estimate(estimate.false_positives * len(self.order), estimate.negatives)
+                return self.record.deny_rate(whole, "and no finer look would help")
+            final = step + 1 == steps
+            state = replace(state, u=last if final else self._next(spec, state, share, last))
+        return state
+
+    def _reach(self, atom: int, value: bool) -> Mask:
+        """What the formula can return when `atom` and all atoms not measured yet are `value`."""
+        rest = ~self.nothing if value else self.nothing
+        return walk.value(
+            self.task.formula,
+            lambda j: rest if j == atom else self.holds.get(j, rest),
+            self.task.groups,
+        )
+
+    def _next(self, spec: AtomSpec, state: _State, share: float, last: int) -> int:
+        """Region of the next step: of m_f on the way to `last`, the one of most entropy."""
+        fine = self.task.accuracy.fine_steps
+        now, end = (tslm.epsilon(spec.delta, share, u) for u in (state.u, last))
+        losses = self.meter.group_losses()
+        best, best_entropy = last, -1.0
+        for part in range(1, fine + 1):
+            target = now + (end - now) * part / fine
+            u = min(state.u - 1, max(last, round(state.u * now / target)))
+            epsilon = tslm.epsilon(spec.delta, share, u)
+            later = end * _stays_open(state, spec.delta / epsilon, u) if u > last else 0.0
+            entropy = relaxed_min_entropy(losses + state.open * (epsilon + later))
+            if entropy > best_entropy:
+                best, best_entropy = u, entropy
+        return best
+
+    def _trace(
+        self,
+        spec: AtomSpec,
+        step: int,
+        before: _State,
+        share: float,
+        epsilon: float,
+        estimate: Estimate,
+    ) -> None:
+        self.record.trace.append(
+            Step(
+                spec.name, step, before.u, share, epsilon,
+                int(np.count_nonzero(before.open)), estimate.false_positives,
+                estimate.allowed(self.alpha),
+            )
+        )  # fmt: skip
+
+
+def _settle(state: _State, drawn: Ints, share: float) -> _State:
+    """The state after a draw: groups beyond u on either side leave the open set."""
+    excess = np.where(state.open, drawn, state.excess)
+    return _State(
+        excess,
+        state.accepted | (state.open & (excess > state.u)),
+        state.open & (excess > -state.u) & (excess <= state.u),
+        state.u,
+        state.spent + share,
+    )
+
+
+def _stays_open(state: _State, scale: float, u: int) -> Floats:
+    """Predicted probability that a group is still open after a draw of that scale.
+
+    The last noisy value stands for the true one; it steers utility only.
+    """
+    excess = state.excess.astype(np.float64)
+    return _laplace((u - excess) / scale) - _laplace((-u - excess) / scale)
+
+
+def _laplace(z: Floats) -> Floats:
+    """Distribution function of the standard Laplace distribution."""
+    tail = 0.5 * np.exp(-np.minimum(np.abs(z), 700.0))
+    return np.where(z < 0, tail, 1 - tail)

@@ -1,0 +1,113 @@
+"""The record of one run: draws, trace, most precise values, and the outcome made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from probe_sql.algorithms import tslm
+from probe_sql.algorithms.entropy import min_entropy
+from probe_sql.algorithms.estimate import Estimate
+from probe_sql.algorithms.protocol import (
+    Floats,
+    Guarantee,
+    Ints,
+    Mask,
+    Meter,
+    Outcome,
+    Step,
+    Task,
+)
+
+Draw = tuple[int, float, Mask]  # measure, epsilon, groups
+
+
+class Record:
+    """Draws through a meter and remembers what an outcome has to tell.
+
+    Privacy: every value comes from `Meter.draw`, which charges first; nothing here adds
+    to the loss.
+    """
+
+    def __init__(self, task: Task, meter: Meter) -> None:
+        self.task = task
+        self.meter = meter
+        self.trace: list[Step] = []
+        self._noisy: dict[int, tuple[Ints, Floats]] = {}
+
+    def everyone(self) -> Mask:
+        """All groups."""
+        return np.ones(self.task.groups, dtype=np.bool_)
+
+    def draw(self, atom: int, epsilon: float, groups: Mask) -> Ints:
+        """Fresh excess of an atom over its threshold, for `groups`."""
+        spec = self.task.atoms[atom]
+        noisy = self.meter.draw(spec.measure, epsilon, groups)
+        values, precision = self._noisy.get(
+            spec.measure, (np.zeros_like(noisy), np.zeros(noisy.size))
+        )
+        finer = groups & (epsilon >= precision)
+        self._noisy[spec.measure] = (
+            np.where(finer, noisy, values),
+            np.where(finer, epsilon, precision),
+        )
+        return tslm.excess(spec, noisy)
+
+    def answer(self, returned: Mask, guarantee: Guarantee, **details: Any) -> Outcome:
+        """The outcome of a run that came to its end."""
+        return Outcome(
+            returned, "answered", guarantee, tuple(self.trace), self._noisy,
+            details=self._details(details),
+        )  # fmt: skip
+
+    def deny(self, why: str, **details: Any) -> Outcome:
+        """The outcome of a run that hit a limit: no group, no value, the loss of its draws."""
+        return Outcome(
+            np.zeros(self.task.groups, dtype=np.bool_), "denied",
+            Guarantee(None, None, "Denied: no group is returned and nothing is claimed."),
+            tuple(self.trace), denial=why, details=self._details(details),
+        )  # fmt: skip
+
+    def deny_budget(self, what: str, draws: Sequence[Draw]) -> Outcome:
+        """The denial of draws that the budget does not cover; none of them was made."""
+        needed = self.meter.loss_after(draws)
+        return self.deny(
+            f"{what} would bring the loss to {needed:.4g}, above"
+            f" epsilon = {self.task.accuracy.epsilon:.4g}; epsilon = {up(needed)} would have"
+            " covered it",
+            limit="epsilon",
+            needed=needed,
+        )
+
+    def deny_rate(self, estimate: Estimate, stage: str) -> Outcome:
+        """The denial of a result with too many estimated errors of the other kind."""
+        needed = estimate.needed()
+        accuracy = self.task.accuracy
+        rate, kind = ("fnr", "missed") if accuracy.primary == "fpr" else ("fpr", "false")
+        if needed < 1:
+            remedy = f"{rate} = {up(needed)} would have been met, and a smaller u may help"
+        else:
+            remedy = "no rate would have been met, but a smaller u may help"
+        return self.deny(
+            f"the estimated number of {kind} groups exceeds {rate} = {accuracy.fpr:g} {stage};"
+            f" {remedy}",
+            limit=rate,
+            needed=needed,
+        )
+
+    def _details(self, details: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "min_entropy": min_entropy(self.meter.group_losses()),
+            "epsilon": self.meter.loss,
+            **details,
+        }
+
+
+def up(number: float) -> str:
+    """A number rounded up to three significant digits, so that what it promises holds."""
+    if number <= 0 or not np.isfinite(number):
+        return f"{number:g}"
+    unit = 10.0 ** (np.floor(np.log10(number)) - 2)
+    return f"{np.ceil(number / unit) * unit:.6g}"

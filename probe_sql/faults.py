@@ -28,6 +28,14 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "ledger.settle.committed": "the settlement is durable, its anchors are not written",
         "ledger.settle.anchoring": "new anchors written beside the old ones, not yet in place",
         "ledger.settle.anchored": "ledger and anchors agree",
+        "vault.scan.before": "no private row has been read",
+        "vault.scan.after": "the exact sums are in the vault, nothing is drawn",
+        "vault.draw.before": "the meter has counted the spend, no noise exists yet",
+        "vault.draw.after": "noisy values exist and have not left the vault",
+        "session.scanned": "the scan is over, nothing is reserved",
+        "session.reserved": "the whole epsilon is charged, nothing is drawn",
+        "session.decided": "all draws are made, the whole epsilon is still charged",
+        "session.settled": "the charge is the realised loss, nothing has been shown",
     }
 )
 """Every point of the walk and what is true when a query stands there."""

@@ -75,6 +75,7 @@ def _value(value: Value) -> Quotient:
         raise SqlError(
             f"{value.text} is not a number",
             why="counts, sums and averages are compared with numbers",
+            fix="count(*) > 10",
             span=value.scalar.span,
         )
     return Quotient((Part(Fraction(1), public=value.scalar),))
@@ -83,9 +84,10 @@ def _value(value: Value) -> Quotient:
 def _call(call: Call) -> Quotient:
     if call.function in ("min", "max", "quantile"):
         raise Refused(
-            f"{call.text} can only be compared, not computed with",
-            why="it is decided by counting rows on both sides of one constant",
-            fix=f"compare it with a number: {call.text} > 10",
+            f"{call.text} can only be compared, in HAVING, with a constant",
+            why="it is decided by counting rows on both sides of the constant: its own value is "
+            "never known",
+            fix=f"HAVING {call.text} > 10",
             span=call.span,
         )
     one = Fraction(1)
@@ -163,7 +165,7 @@ def _divide(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
     if factor is not None:
         if factor == 0:
             raise SqlError("division by zero", why="the result is always NULL", span=span)
-        return scale(left, 1 / factor)
+        return replace(scale(left, 1 / factor), guards=_guards(left, right))
     if left.denominator is not None and left.denominator == right.denominator:
         # (a/d) / (b/d) = a/b
         return _divide(replace(left, denominator=None), replace(right, denominator=None), span)
@@ -191,8 +193,8 @@ def _divide(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
 
 def _nonlinear(what: str, span: Span | None) -> Refused:
     return Refused(
-        f"{what} is not linear in the rows",
-        why="only sums over rows have a known sensitivity to one row",
+        f"HAVING cannot use {what}",
+        why="it is not a sum over rows, and only those have a known sensitivity to one row",
         fix="multiply out: SUM(a) > 2 * SUM(b) instead of a product or nested ratio",
         span=span,
     )

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from probe_sql.errors import Refused, SqlError
+from probe_sql.errors import ProbeError, Refused, SqlError
 from probe_sql.logic.fold import HalfLine
 from probe_sql.plan.linear import Part, Quotient, add, quotient, scale
 from probe_sql.plan.sensitivity import presence, row_bounds
@@ -22,6 +22,7 @@ from probe_sql.sql.scan import MeasureScan, Multiplier, Tally, Term, Threshold
 from probe_sql.sql.weights import (
     INTEGER_LIMIT,
     count_where,
+    not_null,
     public_multiplier,
     side,
     tally_of,
@@ -67,6 +68,13 @@ class Normaliser:
 
     def atom(self, comparison: Comparison, op: str) -> int:
         """The number of the atom `left op right`, shared with an earlier equal one."""
+        try:
+            return self._atom(comparison, op)
+        except ProbeError as error:
+            error.span = error.span or comparison.span
+            raise
+
+    def _atom(self, comparison: Comparison, op: str) -> int:
         left, right = comparison.left, comparison.right
         text = f"{comparison.left.text} {op} {comparison.right.text}"
         if _ordered(right) and not _ordered(left):
@@ -120,7 +128,7 @@ class Normaliser:
             multiplier = None
             factor = part.factor
             if part.public is not None:
-                multiplier = public_multiplier(part.public, part.public.ast.name)
+                multiplier = public_multiplier(part.public)
                 factor *= multiplier.grid
             entries.append((factor, part.tally, multiplier))
             unit = fraction_gcd(unit, abs(factor))
@@ -244,18 +252,23 @@ class Normaliser:
         counted = count_where(side(x, beyond, c), call, words)
         some = op in ((">", ">=") if call.function == "max" else ("<", "<="))
         terms = (Term(1 if some else -1, self._tally(counted)),)
-        return self._rows(call, terms, some, text, half_line)
+        return self._rows(call, value, terms, some, text, half_line)
 
     def _rows(
-        self, call: Call, terms: tuple[Term, ...], some: bool, text: str,
+        self, call: Call, value: Value, terms: tuple[Term, ...], some: bool, text: str,
         half_line: HalfLine | None, note: str | None = None,
     ) -> NormalAtom:  # fmt: skip
-        """`terms > 0`, or, with `some` False, `terms > -1` where the group has rows."""
+        """`terms > 0`, or, with `some` False, `terms > -1` where the group has rows to compare."""
         assert call.argument is not None
         threshold = 0 if some else -1
         guards: tuple[int, ...] = ()
         if not some:
-            guards = (self._tally(tally_of(call, "count")),)
+            guard = tally_of(call, "count")
+            if not value.scalar.is_constant:
+                # Beside a public value that is NULL no row compares, and nothing is selected.
+                words = f"{value.text} IS NOT NULL"
+                guard = count_where(not_null(value.scalar), call, words, present=call.present)
+            guards = (self._tally(guard),)
         measure, sign = self._measure(terms, Fraction(1), guards, threshold, (call.text,))
         return NormalAtom(measure, sign, threshold, text, half_line, note)
 
@@ -281,7 +294,7 @@ class Normaliser:
         note = None
         if call.text.lower().startswith("median"):
             note = "MEDIAN is the lower of the two middle values where their number is even"
-        return self._rows(call, tuple(terms), some, text, half_line, note)
+        return self._rows(call, value, tuple(terms), some, text, half_line, note)
 
     def _text(self, terms: tuple[Term, ...], guards: tuple[int, ...]) -> str:
         """The measure as arithmetic over tallies, for EXPLAIN."""

@@ -22,7 +22,7 @@ from probe_sql.sql.bound import (
 from probe_sql.sql.expression import Expressions, Scope, check_parts
 from probe_sql.sql.functions import require
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
-from probe_sql.sql.text import Source
+from probe_sql.sql.source import Source
 from probe_sql.types import Kind
 
 _FLIP = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
@@ -101,6 +101,13 @@ class Aggregates:
             return self._compare(_OPS[type(node)], node.this, node.expression, node, negated)
         if isinstance(node, exp.Column) and not node.table and node.name.lower() in self.aliases:
             return self.condition(self.aliases[node.name.lower()], negated)
+        if isinstance(node, exp.Is):
+            raise Refused(
+                "HAVING takes no IS NULL",
+                why="an aggregate is NULL where no row counts, and that is a count to compare",
+                fix="count(x) = 0",
+                span=span,
+            )
         raise Refused(
             f"HAVING takes comparisons of aggregates, not {text_of(node)[:60]}",
             why="each condition must be an aggregate beside a number",
@@ -122,15 +129,15 @@ class Aggregates:
         negated: bool,
     ) -> Comparison:  # fmt: skip
         op = _FLIP[op] if negated else op
-        a, b = self.expression(left), self.expression(right)
         span = self.source.span(node)
-        if not has_call(a) and not has_call(b):
+        if not any(holds_aggregate(side, self.aliases) for side in (left, right)):
             raise Refused(
                 "this condition of HAVING reads no aggregate",
                 why="a condition on keys or constants is the same for every row of the group",
                 fix="move it to WHERE",
                 span=span,
             )
+        a, b = self.expression(left), self.expression(right)
         return Comparison(op, a, b, f"{text_of(left)} {op} {text_of(right)}", span)
 
     # --- aggregates ---
@@ -146,7 +153,7 @@ class Aggregates:
             if target.find(exp.AggFunc) or target.find(exp.Filter):
                 # Without aliases: an alias that names itself must not loop.
                 return replace(self, aliases={}).expression(target)
-        if type(node) in _ARITHMETIC and holds_aggregate(node, self.aliases):
+        if type(node) in _ARITHMETIC and self._splits(node):
             allowed = ("this", "expression", "typed", "safe")
             check_parts(node, allowed, self.source, "arithmetic")
             left, right = self.expression(node.this), self.expression(node.expression)
@@ -159,6 +166,17 @@ class Aggregates:
         if not holds_aggregate(node, self.aliases):
             return Value(self.public(node, span), text_of(node))
         return self.call(node, None)
+
+    def _splits(self, node: exp.Expr) -> bool:
+        """Whether arithmetic is taken apart: over aggregates, or linear in public columns."""
+        if holds_aggregate(node, self.aliases):
+            return True
+        left, right = (side.find(exp.Column) is not None for side in (node.this, node.expression))
+        if isinstance(node, exp.Add | exp.Sub):
+            return left or right
+        if isinstance(node, exp.Mul):
+            return left != right
+        return left and not right
 
     def _coalesce(self, node: exp.Coalesce, span: Span | None) -> AggregateExpression:
         check_parts(node, ("this", "expressions"), self.source, "COALESCE")
@@ -209,12 +227,10 @@ class Aggregates:
                 span=span,
             )
         if isinstance(node.this, exp.Order | exp.Limit | exp.Star):
-            raise Refused(f"{name.upper()} takes one expression", span=span)
+            raise Refused(f"{name.upper()} takes one expression", fix=f"{name}(x)", span=span)
         if name in ("sum", "avg"):
             argument = numeric(self._argument(node.this, clamped=True), name.upper())
-            raw = self._argument(node.this, clamped=False)
-            # Clamping a plain column keeps its NULLs; inside an expression it may not.
-            present = raw if isinstance(raw.ast, exp.Column) else argument
+            present = self._present(node.this, argument)
             words = text_of(node.this)
             return Call(name, argument, condition, None, text, span, present, words)
         argument = self._argument(node.this, clamped=False)
@@ -225,6 +241,16 @@ class Aggregates:
             half = Fraction(1, 2)
             return Call("quantile", argument, condition, half, text, span, argument, words)
         return Call(name, argument, condition, None, text, span, argument, words)
+
+    def _present(self, node: exp.Expr, argument: Scalar) -> Scalar:
+        """What must not be NULL: a plain column where clamping keeps its NULLs."""
+        if not isinstance(node.unnest(), exp.Column):
+            return argument
+        try:
+            raw = self._argument(node, clamped=False)
+        except Refused:  # a derived column that is too wide unless its columns are clamped
+            return argument
+        return raw if isinstance(raw.ast, exp.Column) else argument
 
     def _argument(self, node: exp.Expr, clamped: bool) -> Scalar:
         return Expressions(self.source, self.scope, clamped).bind(node)
@@ -285,7 +311,7 @@ class Aggregates:
             key = node.this.key if isinstance(node, exp.IgnoreNulls) else node.key
             name = str(node.this).lower() if isinstance(node, exp.Anonymous) else key
             return Refused(
-                f"the aggregate {name} is not supported",
+                f"the aggregate {self.source.name_at(span) or name} is not supported",
                 why="its sensitivity to one row is unbounded or unknown",
                 fix=_HINTS.get(name, "COUNT, COUNT DISTINCT, SUM, AVG, MIN, MAX, MEDIAN, "
                                "QUANTILE_DISC and COUNT_IF are"),
@@ -301,7 +327,7 @@ class Aggregates:
 
 def holds_aggregate(node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> bool:
     """Whether an aggregate stands in the node, directly or through an alias."""
-    for inner in node.walk():
+    for inner in node.walk(prune=lambda n: isinstance(n, exp.Query)):
         if isinstance(inner, exp.AggFunc | exp.Filter | exp.Window):
             return True
         if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in ("mean", "product"):
@@ -311,13 +337,6 @@ def holds_aggregate(node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> bool:
             if target is not None and holds_aggregate(target, {}):
                 return True
     return False
-
-
-def has_call(expression: AggregateExpression) -> bool:
-    """Whether an aggregate is part of a bound expression."""
-    if isinstance(expression, Operation):
-        return has_call(expression.left) or has_call(expression.right)
-    return isinstance(expression, Call)
 
 
 def both(first: Scalar | None, second: Scalar | None) -> Scalar | None:

@@ -17,11 +17,12 @@ from probe_sql.policy.model import Policy
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
 from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output
 from probe_sql.sql.expression import Expressions, check_parts
-from probe_sql.sql.keys import bind_key, find_joint, replace_keys
+from probe_sql.sql.keys import bind_key, find_joint, points, replace_keys
 from probe_sql.sql.relation import Flattener, Relation, check_select
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, exact
-from probe_sql.sql.text import Source, Statement, parse
+from probe_sql.sql.source import Source
+from probe_sql.sql.text import Statement, parse
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
@@ -114,6 +115,7 @@ class _Binder:
             nodes = [item for item in items if not holds_aggregate(item, {})]
         keys: list[GroupKey] = []
         for node in nodes:
+            self._refuse_sets(node)
             node, name = self._key_node(node, select, scope, aliases)
             key = bind_key(node, name, scope, relation, source)
             if key.scalar.key in (other.scalar.key for other in keys):
@@ -124,6 +126,17 @@ class _Binder:
         if len(keys) > 8:
             raise Refused("GROUP BY takes at most 8 expressions", span=source.span(group))
         return tuple(keys)
+
+    def _refuse_sets(self, node: exp.Expr) -> None:
+        words = {exp.Cube: "CUBE", exp.Rollup: "ROLLUP", exp.GroupingSets: "GROUPING SETS"}
+        word = words.get(type(node))
+        if word is not None:
+            raise Refused(
+                f"{word} is not supported",
+                why="it counts every row in several groups, and each of them would be charged",
+                fix="GROUP BY the columns, in one query for each set",
+                span=self.statement.source.clause(node, *word.split()),
+            )
 
     def _key_node(
         self, node: exp.Expr, select: exp.Select, scope: FromScope,
@@ -155,8 +168,8 @@ class _Binder:
             return
         size = 1
         for key in keys:
-            count = key.keys.size()
-            size *= count if key.identity and count is not None else 1
+            count = points(key) or 1
+            size = size * count if key.identity else max(size, count)
         if size > 10_000_000:
             raise Refused(
                 f"the key domain has {size:,} groups",
@@ -220,13 +233,13 @@ class _Binder:
     def _order_target(
         self, node: exp.Expr, items: Sequence[exp.Expr], outputs: tuple[Output, ...]
     ) -> int:
-        if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
-            if 1 <= int(node.this) <= len(outputs):
-                return int(node.this) - 1
+        number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
+        if number and 1 <= int(node.this) <= len(outputs):
+            return int(node.this) - 1
+        plain = isinstance(node, exp.Column) and not node.table
         for index, output in enumerate(outputs):
-            if isinstance(node, exp.Column) and not node.table:
-                if node.name.lower() == output.name.lower():
-                    return index
+            if plain and node.name.lower() == output.name.lower():
+                return index
             if node == items[index]:
                 return index
         raise SqlError(
@@ -241,11 +254,18 @@ class _Binder:
         node = select.args.get(clause)
         if node is None:
             return None
-        check_parts(node, ("expression",), source, clause.upper())
         value = node.expression
-        good = isinstance(value, exp.Literal) and not value.is_string and value.this.isdigit()
+        plain = not any(value for key, value in node.args.items() if key != "expression")
+        good = (
+            plain
+            and isinstance(value, exp.Literal)
+            and not value.is_string
+            and value.this.isdigit()
+        )
         if not good or int(value.this) > 2**31:
-            raise SqlError(f"{clause.upper()} takes a whole number", span=source.span(node))
+            place = source.clause(node, clause.upper())
+            raise SqlError(f"{clause.upper()} takes a whole number", fix=f"{clause.upper()} 10",
+                           span=place)  # fmt: skip
         return int(value.this)
 
 

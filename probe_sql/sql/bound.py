@@ -15,6 +15,7 @@ from probe_sql.policy.keys import KeySet
 from probe_sql.policy.model import JointKeys
 from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import Scalar
+from probe_sql.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class GroupKey:
     scalar: Scalar
     keys: KeySet
     column: str
+    column_type: SqlType
     identity: bool
     step: str | None
 

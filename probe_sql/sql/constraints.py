@@ -138,12 +138,15 @@ def _literal(node: exp.Expr) -> Key | None:
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
         kind = node.to.this
         try:
-            if kind in (exp.DataType.Type.DECIMAL, exp.DataType.Type.DOUBLE):
+            if kind == exp.DataType.Type.DECIMAL:
                 return Fraction(node.this.this)
+            if kind == exp.DataType.Type.DOUBLE:
+                # As the database reads it: two texts may be one DOUBLE.
+                return Fraction(float(node.this.this))
             if kind == exp.DataType.Type.DATE:
                 return date.fromisoformat(node.this.this)
             if kind == exp.DataType.Type.TIMESTAMP:
                 return datetime.fromisoformat(node.this.this)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
     return None

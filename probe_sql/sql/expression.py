@@ -37,7 +37,7 @@ from probe_sql.sql.scalar import (
     unify,
     union,
 )
-from probe_sql.sql.text import Source
+from probe_sql.sql.source import Source
 from probe_sql.types import BOOLEAN, Kind
 
 
@@ -104,7 +104,7 @@ _NAMED: dict[type[exp.Expr], str] = {
     exp.Interval: "INTERVAL arithmetic", exp.RegexpLike: "a regular expression",
     exp.SimilarTo: "SIMILAR TO", exp.Pow: "power", exp.Array: "a list", exp.Struct: "a struct",
     exp.Bracket: "an element of a list", exp.Star: "*", exp.Tuple: "a row value",
-    exp.AtTimeZone: "AT TIME ZONE", exp.Collate: "COLLATE", exp.Any: "ANY",
+    exp.AtTimeZone: "AT TIME ZONE", exp.Escape: "LIKE with ESCAPE", exp.Collate: "COLLATE", exp.Any: "ANY",
     exp.Lambda: "a lambda", exp.Placeholder: "a named parameter", exp.Concat: "concat",
 }  # fmt: skip
 _REASONS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -122,6 +122,8 @@ _REASONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.RegexpLike: ("patterns can be slow or fail", "use LIKE, starts_with or contains"),
     exp.SimilarTo: ("patterns can be slow or fail", "use LIKE, starts_with or contains"),
     exp.Pow: ("it can overflow", "multiply: x * x"),
+    exp.Collate: ("it changes what is equal", "use lower(x) = 'ann'"),
+    exp.Escape: ("its pattern can fail", "use contains, starts_with or ends_with"),
     exp.Concat: ("it treats NULL as an empty text, || does not", "use ||"),
 }
 
@@ -172,8 +174,9 @@ class Expressions:
         )
         name = _NAMED.get(type(node))
         if name is None and isinstance(node, exp.Func):
-            name = f"the function {node.sql_name().lower()}"
-        what = name or f"{node.key.upper()} expressions"
+            name = f"the function {self.source.name_at(span) or node.sql_name().lower()}"
+        what = name or f"the expression {node.key.upper()}"
+        span = span or self.source.find(what)
         return Refused(f"{what} is not allowed here", why=why, fix=fix, span=span)
 
     def _comparison(self, node: exp.Expr, op: str, span: Span | None) -> Scalar:
@@ -359,8 +362,9 @@ def _coalesce(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
 
 def _nullif(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expression"), binder.source, "NULLIF")
-    value, other = binder.bind(node.this), binder.bind(node.expression)
-    same = compare("=", value, other, span)
+    raw = replace(binder, clamped=False)
+    value, other = binder.bind(node.this), raw.bind(node.expression)
+    same = compare("=", raw.bind(node.this), other, span)
     ast = exp.Case(ifs=[exp.If(this=same.ast, true=exp.Null())], default=paren(value.ast))
     return replace(value, ast=ast, nullable=True, private=value.private or other.private,
                    constant=None, span=span)  # fmt: skip

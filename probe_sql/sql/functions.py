@@ -172,6 +172,14 @@ def _extreme(name: str) -> Function:
     def apply(a: Sequence[Scalar], span: Span | None) -> Scalar:
         branches, type_ = unify(list(a), name)
         low, high, grid = union(list(a))
+        # An argument that is never NULL bounds the result from one side.
+        fixed = [value for value in a if not value.nullable]
+        if name == "greatest":
+            low = max((v.low for v in fixed if v.low is not None), default=low)
+        else:
+            high = min((v.high for v in fixed if v.high is not None), default=high)
+        if type_ is DOUBLE:
+            low, high = outward(low, None)[0], outward(None, high)[1]
         return Scalar(_call(name, *branches), type_, span, low, high, grid,
                       all(x.nullable for x in a), _private(a))  # fmt: skip
 
@@ -255,7 +263,9 @@ def date_part(unit: str, value: Scalar, span: Span | None) -> Scalar:
     if part == "year":
         low, high = Fraction(-400_000), Fraction(6_000_000)
     name = {"dayofweek": "dow", "dayofyear": "doy"}.get(part, part)
-    inner = _within_calendar(value.ast, "DATE") if part == "week" else value.ast
+    inner = value.ast if value.type.kind is Kind.DATE else plain_timestamp(value)
+    if part == "week":
+        inner = _within_calendar(inner, "DATE")
     ast = _call("date_part", exp.Literal.string(name), paren(inner))
     return Scalar(ast, BIGINT, span, low, high, Fraction(1), True, value.private)
 
@@ -313,10 +323,10 @@ def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
     odd = Kind.TIMESTAMPTZ in (value.type.kind, target.kind) or value.type.kind is Kind.OTHER
     if odd and value.known:
         raise Refused(
-                f"a cast from {value.type.name} is not supported",
-                why="its result depends on a setting or on the type's text form",
-                span=span,
-            )
+            f"a cast from {value.type.name} is not supported",
+            why="its result depends on a setting or on the type's text form",
+            span=span,
+        )
     name = _CASTS[target.kind] or target.name
     target = parse_type(name)
     if isinstance(value.constant, str) and target.temporal:
@@ -422,7 +432,7 @@ def _nearest(name: str) -> str:
 
     if name in _HINTS:
         return _HINTS[name]
-    close = difflib.get_close_matches(name, [*FUNCTIONS, *ALIASES], n=1)
+    close = difflib.get_close_matches(name, [*FUNCTIONS, *ALIASES], n=1, cutoff=0.75)
     if close:
         return f"did you mean {close[0]}?"
     return "compute the column in a view that the data owner declares, or use " + ", ".join(

@@ -13,12 +13,10 @@ from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.relation import Relation
-from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scalar import UNKNOWN, Scalar
 from probe_sql.sql.scope import FromScope
-from probe_sql.sql.text import Source
+from probe_sql.sql.source import Source
 from probe_sql.types import Kind
-
-_FINE = ("second", "minute", "hour")
 
 
 def bind_key(
@@ -35,22 +33,26 @@ def bind_key(
             f"GROUP BY {text_of(node)[:60]} reads {len(columns) or 'no'} columns",
             why="the groups must be known before any row is read: each key is one column with "
             "declared keys, or an expression over one",
-            fix="group by the columns one by one",
+            fix="group by the columns one by one" if columns else "name a column with keys",
             span=span,
         )
     text, column = next(iter(columns.items()))
     keys = _keys_of(column, relation, source, node)
     identity = isinstance(scalar.ast, exp.Column)
     step = None if identity else _step(scalar, keys, source, node)
-    if scalar.known and scalar.type.kind in (Kind.FLOAT, Kind.OTHER, Kind.TIMESTAMPTZ):
-        if not (scalar.type.kind is Kind.FLOAT and not identity):
-            raise Refused(
-                f"GROUP BY a {scalar.type.name} is not supported",
-                why="its keys cannot be listed exactly",
-                fix="group by an integer, a text, a date or a timestamp",
-                span=span,
-            )
-    return GroupKey(name, scalar, keys, text, identity, step)
+    unlisted = {Kind.FLOAT, Kind.OTHER, Kind.TIMESTAMPTZ} if identity else {Kind.OTHER}
+    if scalar.known and scalar.type.kind in unlisted:
+        raise Refused(
+            f"GROUP BY a {scalar.type.name} is not supported",
+            why="its keys cannot be listed exactly",
+            fix="group by an integer, a text, a date or a timestamp",
+            span=span,
+        )
+    owner = relation.table.name
+    if column.table != "t":
+        owner = next(j.table.name for j in relation.joins if j.alias == column.table)
+    type_ = scope.policy.column_type(owner, column.name) or UNKNOWN
+    return GroupKey(name, scalar, keys, text, type_, identity, step)
 
 
 def _keys_of(column: exp.Column, relation: Relation, source: Source, node: exp.Expr) -> KeySet:
@@ -83,7 +85,7 @@ def _step(scalar: Scalar, keys: KeySet, source: Source, node: exp.Expr) -> str |
     units = {
         literal.this
         for call in scalar.ast.find_all(exp.Anonymous)
-        if str(call.this) in ("date_part", "date_trunc")
+        if str(call.this) in ("date_part", "date_trunc", "date_diff")
         for literal in call.expressions[:1]
         if isinstance(literal, exp.Literal)
     }
@@ -95,9 +97,19 @@ def _step(scalar: Scalar, keys: KeySet, source: Source, node: exp.Expr) -> str |
             span=source.span(node),
         )
     for unit in ("minute", "hour"):
-        if unit in units:
+        if unit in units or unit == keys.unit:
             return unit
-    return keys.unit if keys.unit in ("minute", "hour") else "day"
+    return "day"
+
+
+def points(key: GroupKey) -> int | None:
+    """How many values of the column the domain of a key is computed from; None: a table's."""
+    keys = key.keys
+    if not isinstance(keys, DateKeys) or key.step in (None, keys.unit):
+        return keys.size()
+    assert key.step is not None
+    days = (keys.last - keys.first).days + 1
+    return days * {"day": 1, "hour": 24, "minute": 1440}[key.step]
 
 
 def find_joint(table: Table, keys: tuple[GroupKey, ...]) -> JointKeys | None:

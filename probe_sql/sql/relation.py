@@ -18,7 +18,8 @@ from probe_sql.sql.compare import compare
 from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Named
-from probe_sql.sql.text import Source
+from probe_sql.sql.source import Source
+from probe_sql.types import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Relation:
 # --- flattening ------------------------------------------------------------------------
 
 _SELECT_PARTS = {
+    "group": ("GROUP BY", "a subquery only filters, projects and renames: group outside"),
+    "having": ("HAVING", "a subquery only filters, projects and renames: use WHERE"),
+    "order": ("ORDER BY", "leave it out: the order of rows has no meaning"),
+    "limit": ("LIMIT", "leave it out: which rows it keeps depends on their order"),
+    "offset": ("OFFSET", "leave it out: which rows it keeps depends on their order"),
     "distinct": ("DISTINCT", "groups are distinct already: leave it out"),
     "qualify": ("QUALIFY", "use HAVING"),
     "windows": ("WINDOW", "use an aggregate with GROUP BY"),
@@ -63,13 +69,23 @@ def check_select(select: exp.Select, allowed: tuple[str, ...], source: Source, w
         if not value or key in allowed:
             continue
         name, fix = _SELECT_PARTS.get(key, (key.strip("_").replace("_", " ").upper(), None))
-        span = source.span(value) if isinstance(value, exp.Expr) else None
+        place = source.clause(value, *name.split()) if isinstance(value, exp.Expr) else None
         raise Refused(
             f"{name} is not supported in {what}",
             why="whatever is not fully understood is refused, never ignored",
             fix=fix,
-            span=span or source.find(name),
+            span=place or source.find(name),
         )
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A public table of FROM, and the equalities that may tie it to the private row."""
+
+    named: Named
+    equalities: list[exp.EQ]
+    outer: bool
+    span: Span | None
 
 
 @dataclass(slots=True)
@@ -81,6 +97,7 @@ class Flattener:
     table: Table | None = None
     joins: list[Join] = field(default_factory=list)
     where: list[Scalar] = field(default_factory=list)
+    publics: int = 0
 
     def relation(self, span: Span | None) -> Relation:
         if self.table is None:
@@ -102,13 +119,16 @@ class Flattener:
             raise SqlError("there is no FROM", fix="SELECT ... FROM table GROUP BY ...")
         check_parts(source, ("this",), self.source, "FROM")
         pool: list[exp.EQ] = []
+        pending: list[Pending] = []
         first = self._add(source.this, scope, ctes, depth)
-        waiting = [first] if first.public is not None else []
+        if first.public is not None:
+            pending.append(Pending(first, pool, False, self.source.span(source)))
         for join in select.args.get("joins") or []:
-            self._join(join, scope, ctes, depth, pool)
-        for item in waiting:
-            self._attach(item, scope, pool, outer=False, span=self.source.span(source))
-        for left in pool:
+            self._join(join, scope, ctes, depth, pool, pending)
+        if depth == 0:
+            self.relation(self.source.span(source))
+        self._attach_all(pending, scope)
+        for left in [*pool, *(e for item in pending if item.outer for e in item.equalities)]:
             raise Refused(
                 "a join condition may only equate a public table's key",
                 why="any other join could multiply or drop private rows in a way that is not "
@@ -179,7 +199,8 @@ class Flattener:
             return self._register(scope, Named(name, base=table), span)
         public = self.policy.find_public(node.name)
         if public is not None:
-            alias = f"p{len(self.joins) + 1 + sum(1 for n in scope.named.values() if n.public)}"
+            self.publics += 1
+            alias = f"p{self.publics}"
             return self._register(scope, Named(name, public=(public, alias)), span)
         raise self._no_table(node.name, span)
 
@@ -204,7 +225,12 @@ class Flattener:
         self, name: str, node: exp.Expr, ctes: Mapping[str, exp.Expr], depth: int
     ) -> Named:
         if not isinstance(node, exp.Select):
-            raise Refused("a subquery must be a plain SELECT", span=self.source.span(node))
+            raise Refused(
+                "a subquery must be a plain SELECT",
+                why="a union could count a row twice",
+                fix="SELECT ... FROM ... WHERE ...",
+                span=self.source.span(node),
+            )
         check_select(
             node, ("expressions", "from_", "where", "joins", "with_"), self.source, "a subquery"
         )
@@ -246,7 +272,7 @@ class Flattener:
 
     def _join(
         self, join: exp.Join, scope: FromScope, ctes: Mapping[str, exp.Expr], depth: int,
-        pool: list[exp.EQ],
+        pool: list[exp.EQ], pending: list[Pending],
     ) -> None:  # fmt: skip
         span = self.source.span(join)
         check_parts(join, ("this", "on", "using", "side", "kind"), self.source, "a join")
@@ -263,10 +289,11 @@ class Flattener:
         item = self._add(join.this, scope, ctes, depth)
         on, using = join.args.get("on"), join.args.get("using")
         if on is None and not using:
+            keys = item.public[0].key if item.public is not None else ("key",)
             raise Refused(
                 "a join needs ON or USING with the public table's key",
                 why="a cross join multiplies private rows",
-                fix="JOIN zones ON zones.id = trips.zone",
+                fix=f"JOIN {item.name} ON {item.name}.{keys[0]} = ...",
                 span=span,
             )
         equalities = self._equalities(on) if on is not None else []
@@ -281,16 +308,12 @@ class Flattener:
                     expression=exp.column(name.copy(), table=item.name),
                 )
             )
-        if item.public is not None:
-            own = [e for e in equalities if self._key_side(item, e) is not None]
-            rest = [e for e in equalities if e not in own]
-            if rest and side == "LEFT":
-                pool.extend(rest)
-            self._attach(item, scope, own, outer=side == "LEFT", span=span)
-            pool.extend(own if side != "LEFT" else [])
-            pool.extend(rest if side != "LEFT" else [])
+        if item.public is not None and side == "LEFT":
+            pending.append(Pending(item, equalities, True, span))
             return
-        if side == "LEFT":
+        if item.public is not None:
+            pending.append(Pending(item, pool, False, span))
+        elif side == "LEFT":
             raise Refused(
                 "a private table may not stand on the right of a LEFT JOIN",
                 why="rows without a match would belong to nobody",
@@ -317,46 +340,76 @@ class Flattener:
                 )
         return result
 
-    def _key_side(self, item: Named, equality: exp.EQ) -> tuple[str, exp.Expr] | None:
+    def _belongs(self, column: exp.Column, item: Named, scope: FromScope) -> bool:
+        """Whether a column is one of `item`, by its qualifier or because no other has it."""
+        if column.table:
+            return column.table.lower() == item.name.lower()
+        return [o for o in scope.named.values() if scope.has(o, column.name)] == [item]
+
+    def _key_side(
+        self, item: Named, equality: exp.EQ, scope: FromScope
+    ) -> tuple[str, exp.Expr] | None:
         """The key column of `item` that an equality fixes, and what it equals."""
         assert item.public is not None
         for mine, other in (
             (equality.this, equality.expression), (equality.expression, equality.this),
         ):  # fmt: skip
-            if not isinstance(mine, exp.Column) or mine.table.lower() != item.name.lower():
+            if not isinstance(mine, exp.Column) or not self._belongs(mine, item, scope):
                 continue
-            names_itself = any(
-                c.table.lower() == item.name.lower() for c in other.find_all(exp.Column)
-            )
             for key in item.public[0].key:
-                if key.lower() == mine.name.lower() and not names_itself:
+                if key.lower() == mine.name.lower():
                     return key, other
         return None
 
-    def _attach(
-        self, item: Named, scope: FromScope, pool: list[exp.EQ], outer: bool, span: Span | None
-    ) -> None:
-        """Take from `pool` the equalities that fix the whole key of a public table."""
-        assert item.public is not None
-        table, alias = item.public
+    def _attach_all(self, pending: list[Pending], scope: FromScope) -> None:
+        """Tie every public table to the private row, each by its whole key, in any order."""
+        waiting = list(pending)
+        while waiting:
+            done = [item for item in waiting if self._attach(item, scope)]
+            waiting = [item for item in waiting if item not in done]
+            if waiting and not done:
+                table = waiting[0].named.public
+                assert table is not None
+                raise Refused(
+                    f"{table[0].name} must be joined on its whole key ({', '.join(table[0].key)})",
+                    why="otherwise one private row could match several public rows and count twice",
+                    fix=f"ON {waiting[0].named.name}.{table[0].key[0]} = ...",
+                    span=waiting[0].span,
+                )
+
+    def _attach(self, item: Pending, scope: FromScope) -> bool:
+        """Take the equalities that fix the whole key of a public table, if they are there.
+
+        Privacy: a key may only equal what is fixed for the private row already: its own
+        columns, constants, and columns of tables that are tied to it. Then every private row
+        meets at most one public row.
+        """
+        assert item.named.public is not None
+        table, alias = item.named.public
+        tied = {"t", *(join.alias for join in self.joins)}
         found: dict[str, tuple[exp.EQ, Scalar]] = {}
-        for equality in list(pool):
-            side = self._key_side(item, equality)
+        for equality in item.equalities:
+            side = self._key_side(item.named, equality, scope)
             if side is None or side[0] in found:
                 continue
             value = Expressions(self.source, scope).bind(side[1])
-            key = scope.column(item, side[0], self.source.span(equality), False)
-            compare("=", key, value, self.source.span(equality))
+            if {column.table for column in value.ast.find_all(exp.Column)} - tied:
+                continue
+            span = self.source.span(equality)
+            key = scope.column(item.named, side[0], span, False)
+            compare("=", key, value, span)
+            if (key.type.kind is Kind.FLOAT) != (value.type.kind is Kind.FLOAT):
+                raise Refused(
+                    f"{table.name}.{side[0]} cannot be joined to a column of another type",
+                    why="a floating-point number may equal two different keys",
+                    fix="CAST the column to the type of the key",
+                    span=span,
+                )
             found[side[0]] = (equality, value)
-        missing = [key for key in table.key if key not in found]
-        if missing:
-            raise Refused(
-                f"{table.name} must be joined on its whole key ({', '.join(table.key)})",
-                why="otherwise one private row could match several public rows and count twice",
-                fix=f"ON {item.name}.{missing[0]} = ...",
-                span=span,
-            )
+        if len(found) < len(table.key):
+            return False
         for equality, _ in found.values():
-            pool.remove(equality)
+            item.equalities.remove(equality)
         on = tuple((key, found[key][1]) for key in table.key)
-        self.joins.append(Join(table, alias, outer, on))
+        self.joins.append(Join(table, alias, item.outer, on))
+        return True

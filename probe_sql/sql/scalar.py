@@ -85,6 +85,11 @@ def number_literal(value: Fraction, type_: SqlType) -> exp.Expr:
     return cast_to(exp.Literal.string(repr(float(value))), "DOUBLE")
 
 
+def double_literal(value: Fraction) -> exp.Expr:
+    """A public number as the DOUBLE nearest to it."""
+    return cast_to(exp.Literal.string(repr(float(value))), "DOUBLE")
+
+
 def cast_to(node: exp.Expr, name: str) -> exp.Expr:
     return exp.Cast(this=node.copy(), to=exp.DataType.build(name, dialect="duckdb"))
 
@@ -134,8 +139,15 @@ def numeric(value: Scalar, where: str) -> Scalar:
     raise SqlError(
         f"{where} needs a number, and this is {article(value.type)}",
         why="the engine never guesses a conversion, since a failing one would reveal a row",
+        fix=_NUMBER_FIXES.get(value.type.kind),
         span=value.span,
     )
+
+
+_NUMBER_FIXES = {
+    Kind.BOOLEAN: "count_if(condition), or CAST(x AS INTEGER)",
+    Kind.TEXT: "CAST(x AS DOUBLE): NULL where it is no number",
+}
 
 
 def article(type_: SqlType) -> str:
@@ -204,24 +216,22 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     return Scalar(node, DOUBLE, **common)
 
 
-def outward(
-    low: Fraction | None, high: Fraction | None
-) -> tuple[Fraction | None, Fraction | None]:
+def outward(low: Fraction | None, high: Fraction | None) -> tuple[Fraction | None, Fraction | None]:
     """The interval of a result computed in DOUBLE: widened by its rounding.
 
     Privacy: `(x + 1e17) - 1e17` is 0 or 16 in DOUBLE for x in [0, 1]. Rounding is monotone, so
     rounding the ends at every step keeps all computed values inside; one more unit in the
     last place covers the conversion of the operands.
     """
-    if low is None or high is None:
-        return None, None
+    return _next(low, -math.inf), _next(high, math.inf)
+
+
+def _next(end: Fraction | None, direction: float) -> Fraction | None:
     try:
-        ends = math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)
+        number = math.nextafter(float(end), direction) if end is not None else direction
     except OverflowError:
-        return None, None
-    if not all(map(math.isfinite, ends)):
-        return None, None
-    return Fraction(ends[0]), Fraction(ends[1])
+        return None
+    return Fraction(number) if math.isfinite(number) else None
 
 
 def _may_overflow(span: Span | None) -> Refused:
@@ -253,9 +263,7 @@ def _as_decimal(value: Scalar) -> tuple[exp.Expr, SqlType] | None:
     return cast_to(value.ast, type_.name), type_
 
 
-def _roomy(
-    op: str, left: tuple[exp.Expr, SqlType], right: SqlType
-) -> tuple[exp.Expr, SqlType]:
+def _roomy(op: str, left: tuple[exp.Expr, SqlType], right: SqlType) -> tuple[exp.Expr, SqlType]:
     """The left factor of a product, wide enough that the product is not kept in 64 bits.
 
     DuckDB multiplies decimals of up to 18 digits in 64 bits and raises where that overflows.
@@ -296,8 +304,8 @@ def divide(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
         if isinstance(a.constant, Fraction):
             constant = a.constant / b.constant
     low, high, grid = None, None, None
-    if b.low is not None and b.high is not None and b.low * b.high > 0 and a.low is not None:
-        assert a.high is not None
+    known = all(end is not None for end in (a.low, a.high, b.low, b.high))
+    if known and b.low * b.high > 0:
         quotients = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]
         low, high = outward(min(quotients), max(quotients))
     if isinstance(b.constant, Fraction) and a.grid is not None:

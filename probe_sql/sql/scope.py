@@ -14,7 +14,7 @@ from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.policy.model import Column, Policy, PublicTable, Table
 from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp
-from probe_sql.sql.text import Source
+from probe_sql.sql.source import Source
 from probe_sql.types import Kind, SqlType
 
 

@@ -21,75 +21,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from probe_sql.accuracy import OPTIONS
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
+from probe_sql.sql.source import CLOSE, OPEN, Source
 
 MAX_LENGTH = 100_000
 MAX_DEPTH = 100
-_OPEN = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
 _EXPLAIN = re.compile(r"(?:\s+|--[^\n]*\n|/\*.*?\*/)*(EXPLAIN)\b", re.IGNORECASE | re.DOTALL)
-_CLOSE = {TokenType.R_PAREN: ")", TokenType.R_BRACKET: "]", TokenType.R_BRACE: "}"}
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The SQL text with its tokens: knows where things are."""
-
-    sql: str
-    tokens: tuple[Token, ...]
-
-    def span(self, node: exp.Expr | None) -> Span | None:
-        """The place of a parsed node: from its first to its last token, parentheses balanced."""
-        if node is None:
-            return None
-        found = [
-            (n.meta["start"], n.meta["end"])
-            for n in node.walk()
-            if "start" in n.meta and "end" in n.meta
-        ]
-        if not found:
-            return None
-        first = self._index_at(min(start for start, _ in found))
-        last = self._index_at(max(end for _, end in found))
-        if first is None or last is None:
-            return None
-        return self._balanced(first, last, isinstance(node, exp.Func))
-
-    def _index_at(self, position: int) -> int | None:
-        for index, token in enumerate(self.tokens):
-            if token.start <= position <= token.end:
-                return index
-        return None
-
-    def _balanced(self, first: int, last: int, call: bool) -> Span:
-        named = self.tokens[min(first + 1, last)].token_type == TokenType.L_PAREN
-        if call and not named and first > 1:
-            before = self.tokens[first - 1]
-            if before.token_type == TokenType.L_PAREN:
-                first -= 2  # the function's name and its parenthesis
-        depth = 0
-        for token in self.tokens[first : last + 1]:
-            depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
-        while depth > 0 and last + 1 < len(self.tokens):
-            last += 1
-            kind = self.tokens[last].token_type
-            depth += (kind in _OPEN) - (kind in _CLOSE)
-        while depth < 0 and first > 0:
-            first -= 1
-            kind = self.tokens[first].token_type
-            depth += (kind in _OPEN) - (kind in _CLOSE)
-        return Span(self.tokens[first].start, self.tokens[last].end + 1)
-
-    def find(self, *words: str) -> Span | None:
-        """The first place where these keywords stand, case-insensitively."""
-        wanted = [word.upper() for word in words]
-        texts = [token.text.upper() for token in self.tokens]
-        for index in range(len(texts) - len(wanted) + 1):
-            if texts[index : index + len(wanted)] == wanted:
-                end = self.tokens[index + len(wanted) - 1].end + 1
-                return Span(self.tokens[index].start, end)
-        return None
-
-    def token_span(self, token: Token) -> Span:
-        return Span(token.start, token.end + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +109,7 @@ def _check_depth(source: Source, tokens: Sequence[Token]) -> None:
     depth = 0
     runs = 0
     for token in tokens:
-        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
         unary = token.token_type in (TokenType.NOT, TokenType.DASH, TokenType.TILDE)
         runs = runs + 1 if unary or token.text.upper() == "CASE" else 0
         if depth > MAX_DEPTH or runs > MAX_DEPTH:
@@ -192,12 +128,13 @@ def _fill(source: Source, tokens: list[Token], parameters: Sequence[Any]) -> lis
     values = list(parameters)
     result: list[Token] = []
     used = 0
-    for token in tokens:
+    for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
         if token.token_type in (TokenType.PARAMETER, TokenType.SESSION_PARAMETER):
+            touching = after.start == token.end + 1
             raise Refused(
                 "only ? parameters are supported",
                 fix="write ? and pass the values in order",
-                span=source.token_span(token),
+                span=Span(token.start, (after if touching else token).end + 1),
             )
         if token.token_type != TokenType.PLACEHOLDER:
             result.append(token)
@@ -256,7 +193,7 @@ def _split_accuracy(source: Source, tokens: list[Token]) -> tuple[list[Token], l
     """Split `WITH ACCURACY ( ... )` off the end; anything after it is an error."""
     depth = 0
     for index, token in enumerate(tokens):
-        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
         at_clause = (
             depth == 0
             and index > 0
@@ -273,23 +210,26 @@ def _split_accuracy(source: Source, tokens: list[Token]) -> tuple[list[Token], l
                 fix="WITH ACCURACY (fnr = 0.05, fpr = 0.10)",
                 span=source.token_span(tokens[index + 1]),
             )
-        if clause[-1].token_type != TokenType.R_PAREN or _closes_early(clause):
+        end = _closing(clause)
+        if end != len(clause) - 1:
+            first = clause[0] if end is None else clause[end + 1]
             raise SqlError(
                 "WITH ACCURACY (...) must be the last clause of the query",
                 fix="close its parenthesis and put nothing after it",
-                span=source.token_span(clause[-1]),
+                span=Span(first.start, clause[-1].end + 1),
             )
         return tokens[:index], clause[1:-1]
     return tokens, []
 
 
-def _closes_early(clause: Sequence[Token]) -> bool:
+def _closing(clause: Sequence[Token]) -> int | None:
+    """Where the parenthesis that opens a clause closes."""
     depth = 0
     for index, token in enumerate(clause):
-        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
-        if depth == 0 and index < len(clause) - 1:
-            return True
-    return depth != 0
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+        if depth == 0:
+            return index
+    return None
 
 
 def _options(source: Source, clause: Sequence[Token]) -> tuple[dict[str, Any], dict[str, Span]]:

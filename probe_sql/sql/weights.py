@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from sqlglot import exp
+
 from probe_sql.errors import Refused, SqlError
 from probe_sql.sql.aggregate import both
 from probe_sql.sql.bound import Call
 from probe_sql.sql.compare import compare
 from probe_sql.sql.literals import number
-from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scalar import Scalar, paren, predicate
 from probe_sql.sql.scan import Multiplier, Tally
 from probe_sql.types import Kind
 
 INTEGER_LIMIT = 2**50  # of what one row adds, in grid steps
+_SLACK = Fraction(1, 2**10)
 ROUNDED_LIMIT = 2**40  # the same where a DOUBLE is rounded: keeps its error far below a step
 
 
@@ -40,11 +43,12 @@ def tally_of(call: Call, kind: str) -> Tally:
     return Tally(kind, call.argument, call.filter, grid, low, high, present, label)
 
 
-def count_where(condition: Scalar, call: Call, words: str) -> Tally:
-    """Count the rows of a call that also meet a condition on them."""
+def count_where(condition: Scalar, call: Call, words: str, present: Scalar | None = None) -> Tally:
+    """Count the rows of a call that also meet a condition, and where `present` is not NULL."""
     text = " AND ".join(filter(None, (call.filter_text, words)))
-    return Tally("count", None, conjoin(call.filter, condition),
-                 label=f"count(*) FILTER (WHERE {text})")  # fmt: skip
+    counted = "*" if present is None else call.argument_text
+    return Tally("count", present, conjoin(call.filter, condition), present=present,
+                 label=f"count({counted}) FILTER (WHERE {text})")  # fmt: skip
 
 
 def positive_of(tally: Tally) -> Tally:
@@ -76,10 +80,10 @@ def integer_bounds(value: Scalar, where: str) -> tuple[Fraction, int, int]:
     if grid is None or grid == 0:
         grid = default_grid(value.low, value.high)
     limit = INTEGER_LIMIT if whole else ROUNDED_LIMIT
-    low, high = math.floor(value.low / grid), math.ceil(value.high / grid)
+    low, high = _steps(value.low, value.high, grid)
     if max(abs(low), abs(high)) > limit and not whole:
         grid = default_grid(value.low, value.high)
-        low, high = math.floor(value.low / grid), math.ceil(value.high / grid)
+        low, high = _steps(value.low, value.high, grid)
     if max(abs(low), abs(high)) > limit:
         raise Refused(
             "the bounds of this sum are too wide for exact integers",
@@ -90,6 +94,16 @@ def integer_bounds(value: Scalar, where: str) -> tuple[Fraction, int, int]:
     return grid, low, high
 
 
+def _steps(low: Fraction, high: Fraction, grid: Fraction) -> tuple[int, int]:
+    """Least and greatest value of round(x / grid) for x in [low, high].
+
+    The database divides and rounds in DOUBLE: within `ROUNDED_LIMIT` steps its error stays
+    below `_SLACK` of a step.
+    """
+    half = Fraction(1, 2) - _SLACK
+    return math.floor(low / grid + half), math.ceil(high / grid - half)
+
+
 def default_grid(low: Fraction, high: Fraction) -> Fraction:
     """A power of two near (high - low) / 2^20: public, and fine enough for any threshold."""
     width = max(high - low, abs(low), abs(high)) or Fraction(1)
@@ -97,8 +111,9 @@ def default_grid(low: Fraction, high: Fraction) -> Fraction:
     return Fraction(2) ** exponent
 
 
-def public_multiplier(value: Scalar, text: str) -> Multiplier:
+def public_multiplier(value: Scalar) -> Multiplier:
     """A public column as an integer factor; its bounds must be declared."""
+    text = value.ast.name or "expression"
     if value.low is None or value.high is None or value.type.kind is Kind.FLOAT:
         raise _needs_bounds(text, value)
     grid, low, high = integer_bounds(value, text)
@@ -126,6 +141,12 @@ def conjoin(first: Scalar | None, second: Scalar) -> Scalar:
 def positive(value: Scalar) -> Scalar:
     """`value > 0`."""
     return compare(">", value, number("0", None), value.span)
+
+
+def not_null(value: Scalar) -> Scalar:
+    """`value IS NOT NULL`."""
+    ast = exp.Not(this=exp.Is(this=paren(value.ast), expression=exp.Null()))
+    return predicate(ast, [value], value.span)
 
 
 def side(value: Scalar, op: str, bound: Scalar) -> Scalar:

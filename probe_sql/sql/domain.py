@@ -1,0 +1,144 @@
+"""The key domain as a relation: every group of the query, from public knowledge only.
+
+Its columns are `o`, the place of the group from 0, and `k0`, `k1`, ... for the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import date, datetime, time, timedelta
+from fractions import Fraction
+
+from sqlglot import exp
+
+from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, KeyValue, ListKeys, TableKeys
+from probe_sql.sql import build
+from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.scalar import cast_to, double_literal, integer_literal
+from probe_sql.sql.scan import Scan
+from probe_sql.types import Kind
+
+
+def domain_key(scan: Scan) -> Hashable:
+    """Equal for scans with the same key domain, so that it need be built only once."""
+    keys = tuple((k.scalar.key, k.keys, str(k.column_type), k.step) for k in scan.keys)
+    return keys, scan.joint
+
+
+def domain(scan: Scan) -> exp.Select:
+    """The domain of a scan's keys: their product, or the combinations a public table lists."""
+    if scan.joint is not None:
+        return _joint_domain(scan)
+    parts = [build.subquery(_key_domain(key), f"d{i}") for i, key in enumerate(scan.keys)]
+    keys = [build.alias(build.column("k", f"d{i}"), f"k{i}") for i in range(len(parts))]
+    places: list[exp.Expr] = [build.column("o", f"d{i}") for i in range(len(parts))]
+    place = places[0] if len(places) == 1 else build.place(places)
+    joins = [build.join(part, (), "CROSS") for part in parts[1:]]
+    return build.select([build.alias(place, "o"), *keys], parts[0], joins=joins)
+
+
+def _key_domain(key: GroupKey) -> exp.Select:
+    """One key: the image of its column's declared values, each once."""
+    value: exp.Expr = build.column("k", "b")
+    if key.column_type.kind is not Kind.OTHER:
+        # The database's own type first: a series of dates comes as timestamps.
+        value = cast_to(value, key.column_type.name)
+    image = value if key.identity else _image(key, value)
+    if not key.identity and key.scalar.type.kind is not Kind.OTHER:
+        image = cast_to(image, key.scalar.type.name)
+    base = build.subquery(_points(key.keys, key.step), "b")
+    if isinstance(key.keys, ListKeys) and key.identity:
+        return build.select(
+            [build.alias(build.column("o", "b"), "o"), build.alias(image, "k")], base
+        )
+    inner = build.select(
+        [build.alias(image, "k")], base, where=[build.present(image.copy())], distinct=True
+    )
+    columns = [
+        build.alias(build.place([build.column("k", "s")]), "o"),
+        build.alias(build.column("k", "s"), "k"),
+    ]
+    return build.select(columns, build.subquery(inner, "s"))
+
+
+def _image(key: GroupKey, value: exp.Expr) -> exp.Expr:
+    def swap(node: exp.Expr) -> exp.Expr:
+        return value.copy() if isinstance(node, exp.Column) else node
+
+    return key.scalar.ast.copy().transform(swap)
+
+
+def _points(keys: KeySet, step: str | None) -> exp.Select:
+    """The declared values as a relation with a column `k`, and `o` for a list."""
+    if isinstance(keys, ListKeys):
+        rows = [
+            exp.Tuple(expressions=[integer_literal(place), _key_literal(value)])
+            for place, value in enumerate(keys.values)
+        ]
+        named = exp.TableAlias(this=build.name("v"), columns=[build.name("o"), build.name("k")])
+        columns = [build.column("o", "v"), build.column("k", "v")]
+        return build.select(columns, exp.Values(expressions=rows, alias=named))
+    if isinstance(keys, TableKeys):
+        value = build.alias(build.column(keys.column, "x", quoted=True), "k")
+        return build.select([value], build.table(keys.table, "x"))
+    if isinstance(keys, IntegerKeys):
+        return _series(
+            integer_literal(keys.first), integer_literal(keys.last), integer_literal(keys.step)
+        )
+    first, last = _moments(keys, step)
+    unit, count = keys.unit, keys.count
+    if step is not None and step != keys.unit:
+        unit, count = step, 1
+    interval = exp.Interval(this=exp.Literal.string(str(count)), unit=exp.Var(this=unit.upper()))
+    return _series(_key_literal(first), _key_literal(last), interval)
+
+
+def _moments(keys: DateKeys, step: str | None) -> tuple[datetime, datetime]:
+    """First and last moment of a date range, so that a finer step covers its last day."""
+
+    def moment(value: date) -> datetime:
+        return value if isinstance(value, datetime) else datetime.combine(value, time())
+
+    first, last = moment(keys.first), moment(keys.last)
+    covers_day = not isinstance(keys.last, datetime)
+    if step in ("hour", "minute") and covers_day:
+        last += timedelta(days=1) - timedelta(**{f"{step}s": 1})
+    return first, last
+
+
+def _series(first: exp.Expr, last: exp.Expr, step: exp.Expr) -> exp.Select:
+    series = exp.Anonymous(this="generate_series", expressions=[first, last, step])
+    named = exp.TableAlias(this=build.name("v"), columns=[build.name("k")])
+    return build.select([build.column("k", "v")], exp.Table(this=series, alias=named))
+
+
+def _key_literal(value: KeyValue) -> exp.Expr:
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, int):
+        return integer_literal(value)
+    if isinstance(value, float):
+        return double_literal(Fraction(value))
+    if isinstance(value, datetime):
+        return cast_to(exp.Literal.string(value.isoformat(sep=" ")), "TIMESTAMP")
+    if isinstance(value, date):
+        return cast_to(exp.Literal.string(value.isoformat()), "DATE")
+    return exp.Literal.string(value)
+
+
+def _joint_domain(scan: Scan) -> exp.Select:
+    """The combinations listed by a public table, each once, in the order of its columns."""
+    assert scan.joint is not None
+    pairs = zip(scan.joint.columns, scan.joint.table_columns, strict=True)
+    listed = {f't."{mine}"'.lower(): theirs for mine, theirs in pairs}
+    columns = [build.column(listed[key.column.lower()], "x", quoted=True) for key in scan.keys]
+    inner = build.select(
+        [build.alias(node, f"k{i}") for i, node in enumerate(columns)],
+        build.table(scan.joint.table, "x"),
+        where=[build.present(node.copy()) for node in columns],
+        distinct=True,
+    )
+    names = [build.column(f"k{i}", "s") for i in range(len(columns))]
+    outer: list[exp.Expr] = [build.alias(build.place(names), "o")]
+    outer += [build.column(f"k{i}", "s") for i in range(len(columns))]
+    return build.select(outer, build.subquery(inner, "s"))

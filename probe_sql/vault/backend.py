@@ -1,0 +1,73 @@
+"""`Backend`: what the engine asks of a database. Its unit is a plan's scan, never SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe_sql.policy.model import Policy
+from probe_sql.sql.scan import Scan
+from probe_sql.types import SqlType
+from probe_sql.vault.exact import Exact
+
+Progress = Callable[[float], None]
+Schemas = Mapping[str, Mapping[str, SqlType]]
+
+
+class Backend(Protocol):
+    """A database that can run scans. Everything it returns is public, but for `measure`.
+
+    Privacy: errors are `ScanError` or `Interrupted` with texts of our own. No method takes
+    SQL, and no value of an analyst reaches the database except inside a planned scan.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the engine, for people."""
+        ...
+
+    def schemas(self) -> Schemas:
+        """Tables and views, their columns and types; schemas are public."""
+        ...
+
+    def groups(self, scan: Scan) -> int:
+        """Size of the key domain; reads public tables only."""
+        ...
+
+    def thresholds(self, scan: Scan) -> tuple[NDArray[np.int64], ...]:
+        """Public thresholds of every group, in domain order; reads public tables only."""
+        ...
+
+    def measure(self, scan: Scan, fuse: bool = True, progress: Progress | None = None) -> Exact:
+        """Exact measures of every group of the domain, in domain order, sealed.
+
+        `fuse` False makes one scan for each measure. `progress` gets a fraction from time to
+        time once the scan has taken half a second. Ctrl-C and `interrupt` end it.
+        """
+        ...
+
+    def keys(self, scan: Scan, chosen: NDArray[np.int64]) -> Mapping[int, Sequence[Any]]:
+        """Values of the outputs that are no aggregates, by output, for the chosen groups.
+
+        `chosen` holds places in domain order, ascending. Reads public tables only.
+        """
+        ...
+
+    def check_public_keys(self, policy: Policy) -> None:
+        """Raise `PolicyError` unless every public table is unique on its declared key.
+
+        Privacy: a private row that meets two public rows would count twice, and every
+        sensitivity would be wrong.
+        """
+        ...
+
+    def interrupt(self) -> None:
+        """End the running scan, from another thread; nothing happens if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Release files and memory; safe to call twice."""
+        ...

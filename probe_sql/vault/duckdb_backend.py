@@ -1,0 +1,354 @@
+"""The default backend: DuckDB in this process, read-only, walled in and locked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from probe_sql import faults
+from probe_sql.errors import (
+    InterfaceError,
+    InternalError,
+    PolicyError,
+    ProbeError,
+    Problem,
+)
+from probe_sql.policy.model import Policy
+from probe_sql.policy.names import find, place
+from probe_sql.sql.domain import domain_key
+from probe_sql.sql.render import (
+    render_domain,
+    render_keys,
+    render_scan,
+    render_separate,
+    render_thresholds,
+)
+from probe_sql.sql.scan import Scan
+from probe_sql.types import SqlType, parse_type
+from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.exact import Exact
+from probe_sql.vault.failures import Failure, opening_error, scan_error
+from probe_sql.vault.loading import CATALOG, identifier, literal, load
+from probe_sql.vault.runner import Runner
+from probe_sql.vault.sources import Files, Layout
+
+T = TypeVar("T")
+Ints = NDArray[np.int64]
+Connection = duckdb.DuckDBPyConnection
+
+_CHOSEN = "probe_sql_chosen"
+_DOMAINS = 16  # key domains that are kept
+_WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
+
+
+@dataclass(frozen=True, slots=True)
+class _Domain:
+    """A table with the places and keys of every group."""
+
+    table: str
+    size: int
+
+
+class DuckDBBackend:
+    """Runs scans in DuckDB; `probe_sql.vault.sources.open_backend` makes one.
+
+    Privacy: the database is attached read-only to an in-memory one; once the tables are in
+    place, access to files (but the Parquet files named), extensions, the network and Python
+    variables is switched off and the configuration locked. Only rendered scans are executed.
+    """
+
+    name = "DuckDB"
+
+    def __init__(
+        self,
+        layout: Layout,
+        policy: Policy | None,
+        *,
+        threads: int | None = None,
+        memory: str | None = None,
+    ) -> None:
+        self._closed = False
+        self._closing = threading.Lock()
+        # What is spilled to disk holds private rows: a directory of our own, mode 0700.
+        self._spill = tempfile.mkdtemp(prefix="probe-sql-")
+        self._connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
+        self._runner = Runner(self._connection)
+        self._domains: dict[Hashable, _Domain] = {}  # the oldest first
+        self._latest: tuple[Scan, _Domain] | None = None
+        self._numbers = count()
+        try:
+            self._set_limits(threads, memory)
+            self._load(layout, policy)
+            self._lock(layout)
+            self._schemas: Schemas = self._run(_schemas)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- opening ------------------------------------------------------------------------
+
+    def _set_limits(self, threads: int | None, memory: str | None) -> None:
+        if threads is not None and (isinstance(threads, bool) or threads < 1):
+            raise InterfaceError("threads must be a positive whole number.", fix="threads = 4")
+        free = shutil.disk_usage(self._spill).free
+        settings = [
+            "SET enable_progress_bar_print = false",
+            "SET progress_bar_time = 0",
+            "SET enable_progress_bar = true",
+            "SET TimeZone = 'UTC'",
+            "SET pandas_analyze_sample = 0",
+            "SET autoinstall_known_extensions = false",
+            "SET autoload_known_extensions = false",
+            f"SET temp_directory = {literal(self._spill)}",
+            f"SET max_temp_directory_size = '{max(1, free // 2)}B'",
+        ]
+        if threads is not None:
+            settings.append(f"SET threads = {int(threads)}")
+        for setting in settings:
+            self._connection.execute(setting)
+        if memory is not None and not self._accepts(f"SET memory_limit = {literal(memory)}"):
+            raise InterfaceError(
+                f"The memory limit {memory!r} is not understood.", fix="memory = '4GB'"
+            )
+
+    def _accepts(self, setting: str) -> bool:
+        try:
+            self._connection.execute(setting)
+        except duckdb.Error:
+            return False
+        return True
+
+    def _load(self, layout: Layout, policy: Policy | None) -> None:
+        steps = ["the source"]
+        problem: list[ProbeError] = []
+
+        def work(connection: Connection) -> None:
+            try:
+                steps.extend(load(connection, layout, policy))
+            except ProbeError as error:
+                problem.append(error)
+
+        outcome = self._runner.run(work)
+        if problem:
+            raise problem[0].with_traceback(None)
+        if isinstance(outcome, Failure):
+            raise opening_error(outcome, steps[-1])
+
+    def _lock(self, layout: Layout) -> None:
+        parquet = [
+            literal(str(path))
+            for source in layout.private.values()
+            if isinstance(source, Files) and source.format == "parquet"
+            for path in source.paths
+        ]
+        for setting in (
+            f"SET allowed_paths = [{', '.join(parquet)}]",
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+        ):
+            self._connection.execute(setting)
+
+    # --- public facts -------------------------------------------------------------------
+
+    def schemas(self) -> Schemas:
+        """The policy's tables and the others of the database, as they were on opening."""
+        self._check_open()
+        return self._schemas
+
+    def groups(self, scan: Scan) -> int:
+        """Size of the key domain; reads public tables only."""
+        return self._domain(scan).size
+
+    def thresholds(self, scan: Scan) -> tuple[Ints, ...]:
+        """Public thresholds of every group, in domain order; reads public tables only."""
+        if not scan.thresholds:
+            return ()
+        sql = render_thresholds(scan, domain=self._domain(scan).table)
+        return self._run(partial(_columns, sql=sql, prefix="t"))
+
+    def keys(self, scan: Scan, chosen: Ints) -> Mapping[int, Sequence[Any]]:
+        """Values of the outputs that are no aggregates, by output, for the chosen groups."""
+        places = np.ascontiguousarray(chosen, dtype=np.int64)
+        if np.any(np.diff(places) <= 0):
+            raise InternalError("The chosen groups are not in domain order.")
+        outputs = [i for i, output in enumerate(scan.outputs) if output.kind != "aggregate"]
+        if len(places) == 0 or not outputs:
+            return {output: [] for output in outputs}
+        sql = render_keys(scan, _CHOSEN, domain=self._domain(scan).table)
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            connection.register(_CHOSEN, {"g": places})
+            try:
+                return _key_rows(connection, sql, outputs)
+            finally:
+                connection.unregister(_CHOSEN)
+
+        rows = self._run(work)
+        if len(rows) != len(places):
+            raise InternalError("The key domain changed during the query.")
+        return dict(zip(outputs, map(list, zip(*rows, strict=True)), strict=True))
+
+    def _domain(self, scan: Scan) -> _Domain:
+        """The key domain as a table in memory: the same groups in every step of a query."""
+        if self._latest is not None and self._latest[0] is scan:
+            return self._latest[1]
+        key = domain_key(scan)
+        found = self._domains.pop(key, None)
+        if found is None:
+            sql = render_domain(scan)
+            found = self._run(partial(_make_domain, sql=sql, number=next(self._numbers)))
+        self._domains[key] = found
+        self._latest = (scan, found)
+        if len(self._domains) > _DOMAINS:
+            oldest = self._domains.pop(next(iter(self._domains)))
+            self._run(partial(_rows, sql=f"DROP TABLE {oldest.table}"))
+        return found
+
+    def check_public_keys(self, policy: Policy) -> None:
+        """Raise `PolicyError` unless every public table is unique on its declared key."""
+        schemas = self.schemas()
+        problems = []
+        for table in policy.public.values():
+            schema = find(schemas, table.name)
+            if schema is None or any(find(schema, column) is None for column in table.key):
+                continue  # the policy's own check of schemas reports these
+            key = ", ".join(identifier(column) for column in table.key)
+            present = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in table.key)
+            sql = (
+                f"SELECT 1 FROM {identifier(table.name)} WHERE {present}"
+                f" GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
+            )
+            if self._run(partial(_rows, sql=sql)):
+                what = f"two rows of {table.name} have the same {', '.join(table.key)}"
+                fix = "name the columns that identify a row, or remove the duplicates"
+                problems.append(Problem(f"{place('public', table.name)}.key", what, fix))
+        if problems:
+            raise PolicyError(problems, policy.source or "policy")
+
+    # --- the scan -----------------------------------------------------------------------
+
+    def measure(self, scan: Scan, fuse: bool = True, progress: Progress | None = None) -> Exact:
+        """Exact measures of every group of the domain, in domain order, sealed.
+
+        Privacy: the only method that reads private rows. What it returns is sealed, and what
+        it raises was written without looking at the database's own message.
+        """
+        domain = self._domain(scan)
+        if not scan.measures:
+            return Exact((), domain.size)
+        if fuse:
+            statements = [render_scan(scan, domain=domain.table)]
+        else:
+            statements = render_separate(scan, domain=domain.table)
+        faults.point("vault.scan.before")
+        columns: list[Ints] = []
+        for index, sql in enumerate(statements):
+            share = _share(progress, index, len(statements))
+            columns += self._run(partial(_columns, sql=sql, prefix="m"), share)
+        exact = Exact(columns, domain.size)
+        for column in columns:
+            if column.flags.writeable:
+                column.fill(0)
+        faults.point("vault.scan.after")
+        return exact
+
+    def _run(self, work: Callable[[Connection], T], progress: Progress | None = None) -> T:
+        """Run work that may fail; its failure becomes an error with a text of ours."""
+        self._check_open()
+        outcome = self._runner.run(work, progress)
+        if isinstance(outcome, Failure):
+            raise scan_error(outcome)
+        return outcome
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("The database is closed.", fix="Connect again.")
+
+    # --- ending -------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """End the running scan, from another thread; nothing happens if there is none."""
+        self._runner.interrupt()
+
+    def close(self) -> None:
+        """Close the database and remove what was spilled; safe to call twice."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._connection.close()
+            shutil.rmtree(self._spill, ignore_errors=True)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {'closed' if self._closed else 'open'}>"
+
+
+def _rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
+    return connection.execute(sql).fetchall()
+
+
+def _schemas(connection: Connection) -> Schemas:
+    found: dict[tuple[str, str], dict[str, SqlType]] = {}
+    for database, table, column, type_ in _rows(
+        connection,
+        "SELECT database_name, table_name, column_name, data_type FROM duckdb_columns()"
+        " WHERE NOT internal AND schema_name = 'main'"
+        f" ORDER BY database_name = '{CATALOG}', table_name, column_index",
+    ):
+        found.setdefault((database, table), {})[column] = parse_type(type_)
+    # The last to come wins: our own tables and views over those of the database.
+    return {table: schema for (_, table), schema in reversed(found.items())}
+
+
+def _make_domain(connection: Connection, sql: str, number: int) -> _Domain:
+    table = f"probe_sql_domain_{number}"
+    connection.execute(f"CREATE TEMP TABLE {table} AS {sql}")
+    return _Domain(table, int(_rows(connection, f"SELECT count(*) FROM {table}")[0][0]))
+
+
+def _columns(connection: Connection, sql: str, prefix: str) -> tuple[Ints, ...]:
+    """The integer columns that `sql` returns. A NULL would be a broken plan."""
+    found = connection.execute(sql).fetchnumpy()
+    columns = tuple(found[f"{prefix}{index}"] for index in range(len(found)))
+    if any(np.ma.isMaskedArray(column) and column.mask.any() for column in columns):
+        raise InternalError("A scan returned NULL for a group.")
+    return tuple(np.asarray(column, dtype=np.int64) for column in columns)
+
+
+def _key_rows(connection: Connection, sql: str, outputs: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Rows of key values as Python objects; moments with a zone come back in UTC."""
+    types = {column: type_ for column, type_, *_ in _rows(connection, f"DESCRIBE {sql}")}
+    zoned = [types[f"c{output}"] == _WITH_ZONE for output in outputs]
+    # DuckDB converts zoned moments with pytz, which need not be installed: fetch them as UTC.
+    columns = ", ".join(
+        f"CAST(c{output} AS TIMESTAMP)" if zone else f"c{output}"
+        for output, zone in zip(outputs, zoned, strict=True)
+    )
+    rows = _rows(connection, f"SELECT {columns} FROM ({sql}) ORDER BY o")
+    if not any(zoned):
+        return rows
+    return [
+        tuple(_in_utc(v) if zone else v for v, zone in zip(row, zoned, strict=True)) for row in rows
+    ]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+
+
+def _share(progress: Progress | None, index: int, count: int) -> Progress | None:
+    """Progress of one scan of several as progress of all."""
+    if progress is None or count == 1:
+        return progress
+    return lambda fraction: progress((index + fraction) / count)

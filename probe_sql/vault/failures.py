@@ -1,0 +1,88 @@
+"""What may be said when the database fails: texts of our own, chosen by the class of failure.
+
+DuckDB's messages quote cells ("Could not convert string 'Alice'"), so none is passed on.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import duckdb
+
+from probe_sql.errors import Interrupted, OperationalError, ScanError
+
+
+class Failure(Enum):
+    """Why a statement failed, as far as that may be told."""
+
+    MEMORY = "memory"
+    FILE = "file"
+    INTERRUPTED = "interrupted"
+    CLOSED = "closed"
+    OTHER = "other"
+
+
+def classify(error: BaseException) -> Failure:
+    """The class of an error; its text is not looked at."""
+    if isinstance(error, duckdb.InterruptException):
+        return Failure.INTERRUPTED
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        return Failure.MEMORY
+    if isinstance(error, duckdb.IOException | duckdb.PermissionException | OSError):
+        return Failure.FILE
+    if isinstance(error, duckdb.ConnectionException):
+        return Failure.CLOSED
+    return Failure.OTHER
+
+
+_FREE = "No noise was drawn, and nothing is charged."
+
+
+def scan_error(failure: Failure) -> OperationalError:
+    """The error for a scan that failed so. Raise it outside of any `except` block.
+
+    Privacy: built from the class alone, and without the database's error as a cause or
+    context, whose text may quote rows.
+    """
+    if failure is Failure.INTERRUPTED:
+        return Interrupted("The scan was interrupted.", why=_FREE)
+    if failure is Failure.MEMORY:
+        return ScanError(
+            "The scan ran out of memory, or of disk space to spill to.",
+            why=_FREE,
+            fix="Give it more with memory = '4GB', or use fewer threads.",
+        )
+    if failure is Failure.FILE:
+        return ScanError(
+            "A file of the database could not be read during the scan.",
+            why=f"It was removed, replaced or damaged, or the disk failed. {_FREE}",
+            fix="Check the files and connect again.",
+        )
+    if failure is Failure.CLOSED:
+        return ScanError("The database was closed.", why=_FREE, fix="Connect again.")
+    return ScanError(
+        "The database failed during the scan.",
+        why=f"Its own message is withheld, because it may quote a row. {_FREE}",
+        fix="Ask the data owner to try the scan that EXPLAIN shows.",
+    )
+
+
+def opening_error(failure: Failure, what: str) -> OperationalError:
+    """The error for a source that cannot be opened; `what` names it in public words."""
+    if failure is Failure.INTERRUPTED:
+        return Interrupted(f"Opening {what} was interrupted.", why="Nothing was charged.")
+    if failure is Failure.MEMORY:
+        return OperationalError(
+            f"There is not enough memory to open {what}.", fix="Raise memory = '4GB'."
+        )
+    if failure is Failure.FILE:
+        return OperationalError(
+            f"{what[:1].upper()}{what[1:]} could not be opened.",
+            why="The file is missing, damaged or not readable, or another process is writing it.",
+            fix="Check the path, and close other programs that have it open for writing.",
+        )
+    return OperationalError(
+        f"{what[:1].upper()}{what[1:]} could not be opened.",
+        why="DuckDB did not accept it. Its message is withheld, because it may quote a row.",
+        fix="Check that the file is what its name says, and that all its tables can be read.",
+    )

@@ -1,0 +1,243 @@
+"""Put every table of a layout under its name into a DuckDB connection.
+
+Database tables and Parquet files stay where they are, behind views. CSV files and pandas
+frames are converted once, which makes queries some fifty times faster. Everything public
+that is not in the database is copied, so that what was checked on opening stays true.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, cast
+
+import duckdb
+
+from probe_sql.errors import OperationalError
+from probe_sql.policy.keys import TableKeys
+from probe_sql.policy.model import Policy, Table
+from probe_sql.policy.names import find, fold
+from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
+from probe_sql.vault.sources import Files, Frame, Layout
+
+CATALOG = "source"  # the attached database
+_DELIMITERS = (",", ";", "\t", "|")
+_FRAME = "probe_sql frame"
+
+
+def identifier(text: str) -> str:
+    """`text` as an SQL identifier."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """`text` as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def load(
+    connection: duckdb.DuckDBPyConnection, layout: Layout, policy: Policy | None
+) -> Iterator[str]:
+    """Make the tables; yields, before each step, what is being opened, for messages."""
+    for table, source in layout.public.items():
+        yield f"the public table {table}"
+        _load_public(connection, _policy_name(policy, table), source)
+    if layout.database is not None:
+        yield f"the database {layout.database.path.name}"
+        path = literal(str(layout.database.path))
+        connection.execute(f"ATTACH {path} AS {CATALOG} (READ_ONLY)")
+        copied = {fold(table) for table in layout.public}
+        for table in _attached(connection):
+            known = _policy_name(policy, table)
+            if fold(known) not in copied and (policy is None or _named(policy, known)):
+                yield f"the table {table}"
+                origin = f"{CATALOG}.main.{identifier(table)}"
+                connection.execute(f"CREATE VIEW {identifier(known)} AS SELECT * FROM {origin}")
+    for table, source in layout.private.items():
+        yield f"the table {table}"
+        known = _policy_name(policy, table)
+        declared = policy.find_table(known) if policy is not None else None
+        _load_private(connection, known, source, policy, declared)
+
+
+def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Tables and views of the attached database's schema main.
+
+    Those of other schemas are left out: a view there that names a table of main without
+    its schema would find a table of ours. A view in main can show what they hold.
+    """
+    rows = connection.execute(
+        "SELECT DISTINCT table_name FROM duckdb_columns() WHERE schema_name = 'main'"
+        f" AND database_name = '{CATALOG}' AND NOT internal ORDER BY 1"
+    ).fetchall()
+    return [table for (table,) in rows]
+
+
+def _named(policy: Policy, table: str) -> bool:
+    return policy.find_table(table) is not None or policy.find_public(table) is not None
+
+
+def _policy_name(policy: Policy | None, table: str) -> str:
+    """The policy's spelling of a table's name, which is what scans use."""
+    if policy is None:
+        return table
+    known = policy.find_table(table) or policy.find_public(table)
+    return table if known is None else known.name
+
+
+# --- public: copied, types as DuckDB reads them -------------------------------------------
+
+
+def _load_public(connection: duckdb.DuckDBPyConnection, table: str, source: Files | Frame) -> None:
+    if isinstance(source, Files):
+        reader = "read_parquet" if source.format == "parquet" else "read_csv"
+        extra = ", sample_size = -1" if source.format == "csv" else ""
+        select = f"SELECT * FROM {reader}({_paths(source.paths)}{extra})"
+        connection.execute(f"CREATE TABLE {identifier(table)} AS {select}")
+        return
+    connection.register(_FRAME, _registrable(source))
+    connection.execute(f"CREATE TABLE {identifier(table)} AS SELECT * FROM {identifier(_FRAME)}")
+    connection.unregister(_FRAME)
+
+
+# --- private: nothing about the rows decides a name, a type or an error ---------------------
+
+
+def _load_private(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    source: Files | Frame,
+    policy: Policy | None,
+    declared: Table | None,
+) -> None:
+    """Privacy: schemas are public, so they must not depend on rows. DuckDB would guess the
+    types of CSV columns and pandas objects from values; here the policy gives them, and a
+    value that does not fit becomes NULL instead of an error."""
+    types = {} if declared is None else _declared_types(connection, policy, declared)
+    if isinstance(source, Files) and source.format == "parquet":
+        select = f"SELECT * FROM read_parquet({_paths(source.paths)})"
+        connection.execute(f"CREATE VIEW {identifier(table)} AS {select}")
+    elif isinstance(source, Files):
+        _load_csv(connection, table, source.paths, types)
+    elif source.library == "pandas":
+        connection.register(_FRAME, source.frame)
+        columns = _columns(connection, _FRAME)
+        frame = source.frame
+        objects = {fold(str(column)) for column in frame if frame[column].dtype == object}
+        select = ", ".join(
+            _typed(identifier(c), c, types) if fold(c) in objects else identifier(c)
+            for c in columns
+        )
+        connection.execute(
+            f"CREATE TABLE {identifier(table)} AS SELECT {select} FROM {identifier(_FRAME)}"
+        )
+        connection.unregister(_FRAME)
+    else:
+        connection.register(table, _registrable(source))
+
+
+def _registrable(source: Frame) -> object:
+    """The frame in a form that DuckDB can read again and again."""
+    kind = type(source.frame).__name__
+    if source.library == "polars":
+        frame = source.frame.collect() if kind == "LazyFrame" else source.frame
+        return frame.to_frame().to_arrow() if kind == "Series" else frame.to_arrow()
+    if kind == "RecordBatchReader":
+        return source.frame.read_all()
+    return source.frame
+
+
+def _declared_types(
+    connection: duckdb.DuckDBPyConnection, policy: Policy | None, table: Table
+) -> dict[str, SqlType]:
+    """Types of the declared columns, from the policy and its public tables; else text."""
+    assert policy is not None
+    types: dict[str, SqlType] = {}
+    for column in table.columns.values():
+        found = policy.column_type(table.name, column.name) or VARCHAR
+        keys = column.keys
+        if column.type is None and isinstance(keys, TableKeys):
+            listed = _columns(connection, _policy_name(policy, keys.table))
+            found = find(listed, keys.column) or found
+        types[fold(column.name)] = found
+    if table.unit.column is not None:
+        types.setdefault(fold(table.unit.column), VARCHAR)
+    return types
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, SqlType]:
+    """Columns of a table or view; none if it does not exist."""
+    rows = connection.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?"
+        f" AND database_name <> '{CATALOG}' ORDER BY column_index",
+        [table],
+    ).fetchall()
+    return {column: parse_type(type_) for column, type_ in rows}
+
+
+def _typed(value: str, column: str, types: Mapping[str, SqlType]) -> str:
+    type_ = types.get(fold(column), VARCHAR)
+    if type_.kind in (Kind.TEXT, Kind.OTHER, Kind.NULL):
+        return f"{value} AS {identifier(column)}"
+    return f"TRY_CAST({value} AS {type_.name}) AS {identifier(column)}"
+
+
+def _load_csv(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    paths: Sequence[Path],
+    types: Mapping[str, SqlType],
+) -> None:
+    """Read the first line as the names and the rest as text, then cast what is declared."""
+    delimiter, header = _header(paths, types)
+    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header)))
+    places: dict[str, int] = {}
+    for place, column in enumerate(header):
+        if not types or fold(column) in types:
+            places.setdefault(column, place)
+    select = ", ".join(_typed(f"c{place}", column, types) for column, place in places.items())
+    connection.execute(
+        f"CREATE TABLE {identifier(table)} AS SELECT {select} FROM read_csv({_paths(paths)},"
+        f" auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"',"
+        f" escape = '\"', columns = {{{fields}}}, null_padding = true, ignore_errors = true,"
+        " strict_mode = false)"
+    )
+
+
+def _header(paths: Sequence[Path], types: Mapping[str, SqlType]) -> tuple[str, list[str]]:
+    """The delimiter and the names of the columns: the delimiter is the one under which most
+    declared columns appear in the first line. No other line is looked at."""
+    lines = [_first_record(path) for path in paths]
+    best: tuple[int, int, str] | None = None
+    for rank, delimiter in enumerate(_DELIMITERS):
+        names = next(csv.reader([lines[0]], delimiter=delimiter), [])
+        wanted = sum(fold(n.strip()) in types for n in names) if types else len(names)
+        if best is None or (wanted, -rank) > best[:2]:
+            best = (wanted, -rank, delimiter)
+    assert best is not None
+    delimiter = best[2]
+    header = [n.strip() for n in next(csv.reader([lines[0]], delimiter=delimiter), [])]
+    if best[0] == 0:
+        raise OperationalError(
+            f"The first line of {paths[0].name} names no column that the policy declares.",
+            why="A CSV file begins with the names of its columns.",
+            fix="Add that line, or declare the columns in the policy.",
+        )
+    if any(line != lines[0] for line in lines):
+        raise OperationalError(
+            "The CSV files do not begin with the same line.",
+            why="Files of one table have the same columns in the same order.",
+        )
+    return delimiter, header
+
+
+def _first_record(path: Path) -> str:
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with cast(IO[str], opener(path, "rt", encoding="utf-8-sig", errors="replace")) as file:
+        return file.readline(1 << 20).rstrip("\r\n")
+
+
+def _paths(paths: Sequence[Path]) -> str:
+    return "[" + ", ".join(literal(str(path)) for path in paths) + "]"

@@ -1,0 +1,263 @@
+"""`VaultMeter`: noisy values out of exact ones, against a receipt of the ledger.
+
+The accounting is in integers: a draw costs its epsilon in steps of the limit's 2^-60,
+rounded up, so no sum is ever rounded and no draw is counted below its epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from fractions import Fraction
+from os import getpid
+from types import TracebackType
+from typing import NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe_sql import faults
+from probe_sql.errors import InternalError, LedgerError
+from probe_sql.ledger import Ledger, Receipt
+from probe_sql.plan.account import OverBudget
+from probe_sql.vault.exact import Exact, unsealed
+from probe_sql.vault.noise import Sampler, add_noise, check_parameters
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Draw = tuple[int, float, Mask]  # measure, epsilon, groups
+
+_PRECISION = 60  # the limit has so many bits in steps, so a sum with one draw fits 64 bits
+
+_claimed: set[tuple[str, int]] = set()
+_claiming = threading.Lock()
+
+
+class VaultMeter:
+    """Draws discrete Laplace noise and never passes its receipt or `epsilon_max`.
+
+    Privacy: a receipt opens one meter, once, in the process that reserved it, and is verified
+    with the ledger before the first draw. For each row type (a set of measures that one row
+    can enter together, theory 5) the meter sums the epsilons at which each group was
+    drawn; the loss is the largest sum over types and groups. A draw that would pass the limit
+    raises `OverBudget` before a random word is read; a draw that is made was counted
+    first, so a failure in between counts too much, never too little.
+    """
+
+    def __init__(
+        self,
+        exact: Exact,
+        deltas: Sequence[int],
+        row_types: Sequence[Sequence[int]],
+        ledger: Ledger,
+        receipt: Receipt,
+        sampler: Sampler,
+        epsilon_max: float,
+    ) -> None:
+        values = unsealed(exact)
+        covered = {measure for members in row_types for measure in members}
+        if len(deltas) != len(values) or covered != set(range(len(values))):
+            raise InternalError("The plan's measures and row types do not fit the scan.")
+        _claim(receipt)
+        self._exact = exact
+        self._deltas = tuple(deltas)
+        self._types = tuple(
+            tuple(t for t, members in enumerate(row_types) if measure in members)
+            for measure in range(len(deltas))
+        )
+        self._ledger = ledger
+        self._receipt = receipt
+        self._sampler = sampler
+        limit = min(receipt.epsilon, epsilon_max)
+        self._step = Fraction(2) ** (math.frexp(limit)[1] - _PRECISION)
+        self._limit = math.floor(Fraction(limit) / self._step)
+        self._totals = np.zeros((len(row_types), exact.groups), dtype=np.int64)
+        self._held = np.zeros(len(row_types), dtype=np.int64)
+        self._worst = 0  # the largest of `_totals`
+        self._verified: int | None = None  # the process that did
+        self._open = True
+        self._settled = False
+        self._lock = threading.Lock()
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of the key domain."""
+        return self._exact.groups
+
+    @property
+    def loss(self) -> float:
+        """Ex-post loss of everything drawn so far, rounded up (theory 5)."""
+        return self._epsilon(self._worst)
+
+    def group_losses(self) -> Floats:
+        """Loss of each group so far, rounded up (predicate-wise DP)."""
+        worst: Ints = self._totals.max(axis=0, initial=0)
+        losses: Floats = worst.astype(np.float64)
+        below = losses.astype(np.int64) < worst
+        losses[below] = np.nextafter(losses[below], np.inf)
+        losses *= float(self._step)  # a power of two: exact
+        return losses
+
+    # --- asking -------------------------------------------------------------------------
+
+    def affordable(self, draws: Sequence[Draw]) -> bool:
+        """Whether all these (measure, epsilon, groups) together stay within the limit."""
+        for row_type, held in enumerate(self._held.tolist()):
+            totals = self._totals[row_type].copy()
+            touched = False
+            for measure, epsilon, groups in draws:
+                if row_type in self._types[measure] and groups.any():
+                    touched = True
+                    np.add(totals, self._steps(epsilon), out=totals, where=groups)
+                    np.minimum(totals, self._limit + 1, out=totals)
+            if touched and int(totals.max()) + held > self._limit:
+                return False
+        return True
+
+    def loss_after(self, draws: Sequence[Draw]) -> float:
+        """The loss if these draws and those held were made, whether or not the limit covers it."""
+        worst = 0.0
+        for row_type, held in enumerate(self._held.tolist()):
+            losses = (self._totals[row_type] + held) * float(self._step)
+            for measure, epsilon, groups in draws:
+                if row_type in self._types[measure]:
+                    losses = losses + epsilon * groups
+            worst = max(worst, float(losses.max(initial=0.0)))
+        return worst
+
+    def hold(self, draws: Sequence[tuple[int, float]]) -> None:
+        """Set aside what later draws of (measure, epsilon) for all groups will cost.
+
+        Until `unhold`, other draws are refused where they would leave less than that.
+        """
+        held = np.zeros_like(self._held)
+        for measure, epsilon in draws:
+            for row_type in self._types[measure]:
+                held[row_type] = min(held[row_type] + self._steps(epsilon), self._limit + 1)
+        self._held = held
+
+    def unhold(self) -> None:
+        """Make what was set aside free for draws."""
+        self._held = np.zeros_like(self._held)
+
+    # --- drawing ------------------------------------------------------------------------
+
+    def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        """Fresh noisy values of a measure for `groups`, in domain order; 0 elsewhere.
+
+        Privacy: one row changes the exact value by at most delta, so with noise of parameter
+        exp(-epsilon/delta) the loss of each drawn group grows by epsilon. In this order:
+        parameters and receipt are checked, the spend is counted, noise is drawn, the sum
+        is formed. Groups that are not asked for are not read.
+        """
+        check_parameters(epsilon, self._deltas[measure])
+        if groups.dtype != np.bool_ or groups.shape != (self.groups,):
+            raise InternalError("A draw needs one truth value for each group.")
+        with self._lock:
+            if not self._open:
+                raise InternalError("The meter is closed: nothing can be drawn any more.")
+            values = unsealed(self._exact)[measure]
+            self._verify()
+            self._count(measure, self._steps(epsilon), groups)
+            faults.point("vault.draw.before")
+            asked = np.flatnonzero(groups)
+            noise = self._sampler.discrete_laplace(len(asked), epsilon, self._deltas[measure])
+            noisy = np.zeros(self.groups, dtype=np.int64)
+            noisy[asked] = add_noise(values[asked], noise)
+            faults.point("vault.draw.after")
+            return noisy
+
+    def _verify(self) -> None:
+        """Ask the ledger before the first draw, and again after a fork, where it refuses."""
+        if self._verified != getpid():
+            self._ledger.verify(self._receipt)
+            self._verified = getpid()
+
+    def _count(self, measure: int, steps: int, groups: Mask) -> None:
+        """Add the cost of a draw to the groups' totals, or raise `OverBudget` and add nothing."""
+        if not groups.any():
+            return
+        worst = self._worst
+        for row_type in self._types[measure]:
+            highest = int(self._totals[row_type].max(where=groups, initial=0)) + steps
+            if highest + int(self._held[row_type]) > self._limit:
+                raise OverBudget
+            worst = max(worst, highest)
+        for row_type in self._types[measure]:
+            np.add(self._totals[row_type], steps, out=self._totals[row_type], where=groups)
+        self._worst = worst
+
+    # --- ending -------------------------------------------------------------------------
+
+    def settle(self, outcome: str) -> float:
+        """Lower the charge to the loss of what was drawn and end drawing; returns that loss.
+
+        Privacy: the loss counts every draw that was begun. If the ledger cannot be written,
+        the whole reservation stays charged.
+        """
+        with self._lock:
+            self._open = False
+            if self._settled:
+                raise InternalError("The query was settled already.")
+            self._ledger.settle(self._receipt, self.loss, outcome=outcome)
+            self._settled = True
+            return self.loss
+
+    def close(self) -> None:
+        """End drawing and forget the exact values; what is not settled stays charged."""
+        with self._lock:
+            self._open = False
+            self._exact.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<VaultMeter: epsilon {self.loss:.6g} of {self._epsilon(self._limit):.6g} drawn>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A meter cannot be copied or pickled.")
+
+    # --- integers -----------------------------------------------------------------------
+
+    def _steps(self, epsilon: float) -> int:
+        """Least number of steps that is at least `epsilon`; beyond the limit, just beyond it."""
+        if not epsilon > 0:
+            return 0
+        if math.isinf(epsilon):
+            return self._limit + 1
+        return min(math.ceil(Fraction(epsilon) / self._step), self._limit + 1)
+
+    def _epsilon(self, steps: int) -> float:
+        """The least float that is at least `steps`; within the limit's float for the limit."""
+        exact = steps * self._step
+        nearest = float(exact)
+        return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def _claim(receipt: Receipt) -> None:
+    """Let a receipt open one meter only: two would draw its epsilon twice."""
+    if not isinstance(receipt, Receipt):
+        raise LedgerError(
+            "Without a receipt nothing can be drawn.",
+            why="The ledger hands one out when it has durably charged a query.",
+        )
+    name = (receipt.ledger_id, receipt.number)
+    with _claiming:
+        if name in _claimed:
+            raise LedgerError(
+                "This receipt does not allow a draw.",
+                why="Another query in this process has used it.",
+                fix="Reserve again.",
+            )
+        _claimed.add(name)

@@ -1,0 +1,112 @@
+"""Run one statement at a time so that it can be watched, interrupted, and fail in silence."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import duckdb
+
+from probe_sql.vault.backend import Progress
+from probe_sql.vault.failures import Failure, classify
+
+T = TypeVar("T")
+
+PATIENCE = 0.5  # seconds before progress is reported; shorter work stays silent
+TICK = 0.1
+
+
+class Runner:
+    """Executes work on a connection in a thread of its own, one at a time.
+
+    The calling thread only waits, so Ctrl-C reaches it at once and it can watch the
+    progress. Interrupting is repeated until the work ends: a single call that comes before
+    the statement has begun would be lost.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._turn = threading.Lock()
+        self._running: _Job[object] | None = None
+
+    def run(
+        self, work: Callable[[duckdb.DuckDBPyConnection], T], progress: Progress | None = None
+    ) -> T | Failure:
+        """The result of `work`, or how it failed; raises only what `progress` raises.
+
+        Privacy: the database's exception is dropped in the thread in which it was raised; what
+        comes back is its class.
+        """
+        with self._turn:
+            job = _Job(work, self._connection)
+            self._running = job  # type: ignore[assignment]
+            try:
+                return self._watched(job, progress)
+            finally:
+                self._running = None
+
+    def interrupt(self) -> None:
+        """End the running work, from any thread."""
+        job = self._running
+        if job is not None:
+            job.cancelled.set()
+
+    def _watched(self, job: _Job[T], progress: Progress | None) -> T | Failure:
+        stopped = False
+        waited = 0.0
+        try:
+            job.thread.start()
+            while not job.wait():
+                waited += TICK
+                if job.cancelled.is_set():
+                    self._connection.interrupt()
+                elif progress is not None and waited >= PATIENCE:
+                    share = self._connection.query_progress() / 100
+                    if share >= 0:
+                        progress(min(1.0, share))
+        except KeyboardInterrupt:
+            stopped = True
+        finally:
+            self._stop(job)
+        return Failure.INTERRUPTED if stopped else job.result()
+
+    def _stop(self, job: _Job[T]) -> None:
+        """Return when the thread has ended; impatience does not leave it running."""
+        while job.thread.is_alive() and not job.done.is_set():
+            try:
+                self._connection.interrupt()
+                job.done.wait(TICK)
+            except KeyboardInterrupt:
+                continue
+
+
+class _Job(Generic[T]):
+    """One piece of work, its thread, and what became of it."""
+
+    def __init__(
+        self,
+        work: Callable[[duckdb.DuckDBPyConnection], T],
+        connection: duckdb.DuckDBPyConnection,
+    ) -> None:
+        self.done = threading.Event()
+        self.cancelled = threading.Event()
+        self._outcome: T | Failure = Failure.OTHER
+        self._work = work
+        self._connection = connection
+        self.thread = threading.Thread(target=self._run, name="probe-sql scan", daemon=True)
+
+    def wait(self) -> bool:
+        return self.done.wait(TICK)
+
+    def result(self) -> T | Failure:
+        outcome, self._outcome = self._outcome, Failure.OTHER
+        return outcome
+
+    def _run(self) -> None:
+        try:
+            self._outcome = self._work(self._connection)
+        except BaseException as error:  # its text must not survive, whatever it is
+            self._outcome = classify(error)
+        finally:
+            self.done.set()

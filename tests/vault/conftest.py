@@ -1,0 +1,27 @@
+"""An opened clinic, and a ledger with one reservation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from probe_sql.ledger import Ledger
+from probe_sql.policy.model import Budget
+from probe_sql.vault.backend import Backend
+from probe_sql.vault.sources import open_backend
+from tests.vault import clinic
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Iterator[Backend]:
+    opened = open_backend(clinic.as_database(tmp_path), clinic.policy(), threads=2)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(tmp_path / "x.ledger", budget=Budget(epsilon=100.0), identity="x") as opened:
+        yield opened

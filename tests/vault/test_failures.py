@@ -1,0 +1,333 @@
+"""When the database fails, is interrupted or is attacked: nothing of a row gets out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from probe_sql.errors import Interrupted, OperationalError, ProbeError, ScanError
+from probe_sql.ledger import Ledger
+from probe_sql.vault.backend import Backend
+from probe_sql.vault.duckdb_backend import DuckDBBackend
+from probe_sql.vault.meter import VaultMeter
+from probe_sql.vault.noise import Sampler
+from probe_sql.vault.randomness import SecureWords
+from probe_sql.vault.sources import layout, open_backend
+from tests.vault import clinic
+
+COUNT = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5"
+BROKEN = COUNT.replace("count(*) > 5", "sum(age) > 5")
+
+
+def broken_view(folder: Path) -> Any:
+    """A view that fails on the planted row, quoting it."""
+    path = clinic.make_database(folder / "clinic.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE OR REPLACE VIEW patients AS SELECT ward, admitted, cost, note,"
+            " CAST(CASE WHEN note LIKE 'n%' THEN '1' ELSE note END AS BIGINT) AS age FROM records"
+        )
+    return path
+
+
+def endless_view(folder: Path) -> Path:
+    """A view that takes hours to read."""
+    path = clinic.make_database(folder / "clinic.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE OR REPLACE VIEW patients AS SELECT 'A' AS ward, DATE '2020-03-01' AS admitted,"
+            " (hash(i) % 50)::BIGINT AS age, 1.0::DOUBLE AS cost, 'x' AS note"
+            " FROM range(100000000000) r(i)"
+        )
+    return path
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and all that it drags along."""
+    while error is not None:
+        yield error
+        if error.__cause__ is not None:
+            yield from chain(error.__cause__)
+        error = error.__context__
+
+
+def shown(error: BaseException) -> str:
+    """Everything that a person or a log might see of an exception."""
+    parts = ["".join(traceback.format_exception(error))]
+    for one in chain(error):
+        parts += [str(one), repr(one), repr(one.args), repr(vars(one))]
+    return "\n".join(parts)
+
+
+def secrets(text: str) -> list[str]:
+    return [s for s in (clinic.SECRET, str(clinic.NUMBER)) if s in text]
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    path = tmp_path / "patients.parquet"
+    pq.write_table(clinic.arrow(), path, compression="none", use_dictionary=False)
+    return path
+
+
+def opened(source: Any, **options: Any) -> DuckDBBackend:
+    return open_backend(source, clinic.policy(), **options)
+
+
+# --- failing --------------------------------------------------------------------------------
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:500])
+
+
+def damage(path: Path) -> None:
+    """Overwrite the pages and keep the footer, so that the scan begins and then fails."""
+    content = path.read_bytes()
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    path.write_bytes(content[:4] + b"\xff" * (len(content) - footer - 4) + content[-footer:])
+
+
+@pytest.mark.parametrize("harm", [remove, truncate, damage])
+def test_a_file_that_is_lost_or_damaged(
+    harm: Callable[[Path], None], parquet: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    backend = opened({"patients": parquet, "wards": clinic.wards()})
+    plan = clinic.planned(backend, BROKEN)
+    harm(parquet)
+    with pytest.raises(ScanError) as caught:
+        backend.measure(plan.scan)
+    assert list(chain(caught.value)) == [caught.value]
+    assert not secrets(shown(caught.value))
+    assert backend.groups(plan.scan) == 4  # the connection still works
+    backend.close()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_no_text_of_the_database_survives(
+    fuse: bool,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    path = broken_view(tmp_path)
+    plain = duckdb.connect(str(path), read_only=True)
+    with pytest.raises(duckdb.Error) as quoted:
+        plain.execute("SELECT sum(age) FROM patients").fetchall()
+    plain.close()
+    assert secrets(shown(quoted.value))  # or this test could not fail
+    backend = opened(path)
+    plan = clinic.planned(backend, BROKEN)
+    with pytest.raises(ScanError) as caught:
+        backend.measure(plan.scan, fuse=fuse)
+    assert list(chain(caught.value)) == [caught.value]
+    assert not secrets(shown(caught.value))
+    assert "withheld" in str(caught.value)
+    assert "Conversion" not in shown(caught.value)
+    backend.close()
+    assert not secrets(caplog.text)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_error_is_the_same_whatever_the_row_says(tmp_path: Path) -> None:
+    texts = set()
+    for word in ("Alice", "Bob"):
+        folder = tmp_path / word
+        folder.mkdir()
+        path = broken_view(folder)
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"UPDATE records SET note = '{word}' WHERE age > 1000")
+        backend = opened(path)
+        with pytest.raises(ScanError) as caught:
+            backend.measure(clinic.planned(backend, BROKEN).scan)
+        texts.add(str(caught.value))
+        backend.close()
+    assert len(texts) == 1
+
+
+def test_running_out_of_memory(tmp_path: Path) -> None:
+    path = endless_view(tmp_path)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE OR REPLACE VIEW patients AS SELECT 'A' AS ward, NULL::DATE AS admitted,"
+            " i AS age, 1.0::DOUBLE AS cost, i::VARCHAR || repeat('x', 500) AS note"
+            " FROM range(3000000) r(i)"
+        )
+    backend = opened(path, memory="8MB", threads=1)
+    plan = clinic.planned(backend, COUNT.replace("count(*)", "count(DISTINCT note)"))
+    with pytest.raises(ScanError, match="ran out of memory") as caught:
+        backend.measure(plan.scan)
+    assert list(chain(caught.value)) == [caught.value]
+    backend.close()
+
+
+def test_a_private_file_that_cannot_be_loaded_is_not_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    path.write_bytes(b"PAR1" + clinic.SECRET.encode() * 9 + b"PAR1")
+    with pytest.raises(OperationalError, match="The table patients could not be opened") as caught:
+        opened({"patients": path, "wards": clinic.wards()})
+    assert list(chain(caught.value)) == [caught.value]
+    assert not secrets(shown(caught.value))
+
+
+# --- interrupting ---------------------------------------------------------------------------
+
+
+def later(action: Callable[[], None], seconds: float = 0.3) -> threading.Timer:
+    timer = threading.Timer(seconds, action)
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("how", ["interrupt", "ctrl-c"])
+def test_a_scan_can_be_interrupted_and_the_next_one_works(how: str, tmp_path: Path) -> None:
+    backend = opened(endless_view(tmp_path))
+    plan = clinic.planned(backend, COUNT.replace("count(*)", "sum(age)"))
+    if how == "interrupt":
+        timer = later(backend.interrupt)
+    else:
+        timer = later(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Interrupted, match="nothing is charged") as caught:
+        backend.measure(plan.scan)
+    timer.join()
+    assert list(chain(caught.value)) == [caught.value]
+    assert not [t for t in threading.enumerate() if t.name == "probe-sql scan"]
+    assert backend.groups(plan.scan) == 4
+    assert backend.keys(plan.scan, np.array([1])) == {0: ["B"]}
+    backend.close()
+
+
+def test_an_interrupt_without_a_scan_does_nothing(backend: Backend) -> None:
+    backend.interrupt()
+    plan = clinic.planned(backend, COUNT)
+    assert clinic.values(backend.measure(plan.scan)) == [clinic.expected()["count"]]
+
+
+def test_progress_is_reported_for_long_scans_only(tmp_path: Path, backend: Backend) -> None:
+    seen: list[float] = []
+    backend.measure(clinic.planned(backend, COUNT).scan, progress=seen.append)
+    assert seen == []
+
+    def report(fraction: float) -> None:
+        seen.append(fraction)
+        if len(seen) == 3:
+            raise ValueError("enough")
+
+    (tmp_path / "long").mkdir()
+    slow = opened(endless_view(tmp_path / "long"))
+    plan = clinic.planned(slow, COUNT.replace("count(*)", "sum(age)"))
+    begun = time.monotonic()
+    with pytest.raises(ValueError, match="enough"):
+        slow.measure(plan.scan, progress=report)
+    assert time.monotonic() - begun > 0.5
+    assert all(0 <= fraction <= 1 for fraction in seen)
+    assert seen == sorted(seen)
+    assert slow.groups(plan.scan) == 4
+    slow.close()
+
+
+# --- escaping -------------------------------------------------------------------------------
+
+ESCAPES = [
+    "SELECT * FROM read_csv('{file}')",
+    "SELECT * FROM read_text('{file}')",
+    "SELECT * FROM '{file}'",
+    "SELECT * FROM glob('{folder}/*')",
+    "COPY (SELECT 1) TO '{folder}/out.csv'",
+    "COPY (SELECT * FROM patients) TO '{folder}/out.parquet' (FORMAT parquet)",
+    "EXPORT DATABASE '{folder}/export'",
+    "ATTACH '{folder}/other.duckdb' AS other",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "RESET allowed_paths",
+    "SET memory_limit = '64GB'",
+    "SET temp_directory = '{folder}'",
+    "SELECT * FROM planted_frame",
+    "UPDATE source.records SET age = 1",
+    "DROP TABLE source.main.records",
+    "CALL enable_logging()",
+    "CREATE SECRET (TYPE s3)",
+]
+
+
+@pytest.mark.parametrize("attempt", ESCAPES)
+def test_the_connection_is_walled_in(attempt: str, tmp_path: Path, backend: Backend) -> None:
+    """No text ever gets to `execute`; even if one did, it would meet these walls."""
+    planted_frame = clinic.arrow()
+    file = tmp_path / "file.csv"
+    file.write_text("a\n1\n")
+    before = sorted(tmp_path.iterdir())
+    assert isinstance(backend, DuckDBBackend)
+    with pytest.raises(duckdb.Error):
+        backend._connection.execute(attempt.format(file=file, folder=tmp_path)).fetchall()
+    assert sorted(tmp_path.iterdir()) == before
+    del planted_frame
+
+
+def test_spilled_rows_are_removed_and_private_to_the_user(tmp_path: Path) -> None:
+    backend = opened(clinic.as_database(tmp_path))
+    spill = Path(backend._spill)
+    assert spill.stat().st_mode & 0o777 == 0o700
+    backend.close()
+    backend.close()
+    assert not spill.exists()
+    with pytest.raises(ProbeError, match="closed"):
+        backend.schemas()
+
+
+# --- the canary -----------------------------------------------------------------------------
+
+
+def test_a_planted_secret_is_in_nothing_that_the_vault_shows(
+    ledger: Ledger, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sources = {"patients": clinic.arrow(), "wards": clinic.wards()}
+    backend = opened(sources)
+    plan = clinic.planned(backend, COUNT + " AND sum(cost) > 2")
+    exact = backend.measure(plan.scan)
+    receipt = ledger.reserve(None, 1.0, sql=COUNT)
+    meter = VaultMeter(
+        exact,
+        [measure.delta for measure in plan.measures],
+        plan.row_types,
+        ledger,
+        receipt,
+        Sampler(SecureWords()),
+        1.0,
+    )
+    hidden = [str(value) for column in clinic.values(exact) for value in column if value > 99]
+    assert hidden
+    things: list[object] = [backend, exact, meter, receipt, layout(sources, clinic.policy())]
+    things += [backend.schemas(), backend.keys(plan.scan, np.arange(4)), backend._runner]
+    text = "\n".join(f"{thing!r} {thing!s} {thing:}" for thing in things)
+    for draw in (0.0, -1.0, 5000.0):
+        with pytest.raises(ProbeError) as caught:
+            meter.draw(0, draw, clinic.everyone(4))
+        text += shown(caught.value)
+    meter.close()
+    with pytest.raises(ProbeError) as caught:
+        meter.draw(0, 0.1, clinic.everyone(4))
+    text += shown(caught.value)
+    assert not secrets(text)
+    assert not [value for value in hidden if value in text]
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,228 @@
+"""Scans: every group comes back, exactly, whatever the source is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from probe_sql.errors import InternalError, PolicyError
+from probe_sql.policy import parse_policy
+from probe_sql.sql.scan import LIMIT
+from probe_sql.vault.backend import Backend
+from probe_sql.vault.duckdb_backend import DuckDBBackend
+from probe_sql.vault.sources import open_backend
+from tests.vault import clinic
+
+TOKYO = timezone(timedelta(hours=9))
+
+THREE = (
+    "SELECT ward FROM patients GROUP BY ward"
+    " HAVING count(*) > 5 AND sum(age) > 100 AND sum(cost) > 200"
+)
+
+
+def by_text(plan: Any, exact: Any) -> dict[str, list[int]]:
+    """Measures under the aggregate they belong to."""
+    found = clinic.values(exact)
+    return {measure.aggregates[0]: v for measure, v in zip(plan.measures, found, strict=True)}
+
+
+def test_groups_come_back_in_domain_order_with_zeros_and_clamped_values(backend: Backend) -> None:
+    plan = clinic.planned(backend, THREE)
+    truth = clinic.expected()
+    assert backend.groups(plan.scan) == len(clinic.WARDS)
+    exact = backend.measure(plan.scan)
+    assert by_text(plan, exact) == {
+        "count(*)": truth["count"],
+        "sum(age)": truth["age"],
+        "sum(cost)": truth["cost"],
+    }
+    assert truth["count"][clinic.WARDS.index("C")] == 0  # a group without a row
+    assert sum(truth["count"]) < len(clinic.rows())  # rows of no group exist
+
+
+@pytest.mark.parametrize("kind", clinic.KINDS)
+def test_every_kind_of_source_gives_the_same_sums(
+    kind: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    opened = open_backend(kind(tmp_path), clinic.policy(), threads=1)
+    try:
+        plan = clinic.planned(opened, THREE)
+        truth = clinic.expected()
+        assert sorted(clinic.values(opened.measure(plan.scan))) == sorted(truth.values())
+        assert opened.keys(plan.scan, np.arange(4)) == {0: list(clinic.WARDS)}
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        THREE,
+        "SELECT ward FROM patients WHERE age > 30 GROUP BY ward HAVING avg(cost) > 100"
+        " OR count(*) FILTER (WHERE note = 'n1') > 3",
+        "SELECT ward FROM patients GROUP BY ward HAVING median(age) > 40 AND max(cost) > 900",
+        "SELECT ward FROM patients GROUP BY ward HAVING count(DISTINCT note) > 2 OR min(age) < 5",
+        "SELECT admitted, ward FROM patients GROUP BY admitted, ward HAVING count(*) > 5"
+        " AND sum(age) > 10",
+    ],
+)
+def test_one_scan_and_a_scan_for_each_measure_agree(backend: Backend, sql: str) -> None:
+    plan = clinic.planned(backend, sql)
+    fused = clinic.values(backend.measure(plan.scan, fuse=True))
+    assert fused == clinic.values(backend.measure(plan.scan, fuse=False))
+    assert len(fused) == len(plan.measures) >= 2
+
+
+def test_rows_that_where_drops_count_nowhere(backend: Backend) -> None:
+    sql = "SELECT ward FROM patients WHERE note = 'n1' GROUP BY ward HAVING count(*) > 5"
+    plan = clinic.planned(backend, sql)
+    truth = clinic.expected(lambda row: row[4] == "n1")
+    assert clinic.values(backend.measure(plan.scan)) == [truth["count"]]
+
+
+def test_keys_of_chosen_groups_only(backend: Backend) -> None:
+    sql = (
+        "SELECT ward, count(*), admitted FROM patients GROUP BY ward, admitted HAVING count(*) > 1"
+    )
+    plan = clinic.planned(backend, sql)
+    assert backend.groups(plan.scan) == 12
+    found = backend.keys(plan.scan, np.array([0, 2, 11]))
+    assert found[0] == ["A", "A", "D"]
+    assert [value.day for value in found[2]] == [1, 3, 3]
+    assert {type(value) for value in found[2]} <= {date, datetime}
+    assert 1 not in found
+    assert backend.keys(plan.scan, np.array([], dtype=np.int64)) == {0: [], 2: []}
+
+
+def test_chosen_groups_out_of_order_are_a_broken_plan(backend: Backend) -> None:
+    plan = clinic.planned(backend, THREE)
+    with pytest.raises(InternalError):
+        backend.keys(plan.scan, np.array([2, 0]))
+
+
+def test_moments_with_a_zone_come_back_in_utc() -> None:
+    opened = open_backend(
+        {
+            "patients": clinic.arrow(),
+            "wards": clinic.wards().append_column(
+                "opened", pa.array([datetime(2020, 3, 1, 9, tzinfo=TOKYO), None] * 2)
+            ),
+        },
+        clinic.policy(),
+    )
+    sql = (
+        "SELECT ward, wards.opened FROM patients JOIN wards ON ward = name GROUP BY ward"
+        " HAVING count(*) > 1"
+    )
+    found = opened.keys(clinic.planned(opened, sql).scan, np.array([0, 1]))
+    assert found == {0: ["A", "B"], 1: [datetime(2020, 3, 1, tzinfo=UTC), None]}
+    assert str(found[1][0]) == "2020-03-01 00:00:00+00:00"
+    opened.close()
+
+
+def test_thresholds_of_a_public_table_come_in_domain_order(backend: Backend) -> None:
+    sql = (
+        "SELECT ward FROM patients JOIN wards ON patients.ward = wards.name"
+        " GROUP BY ward HAVING count(*) > wards.cap"
+    )
+    plan = clinic.planned(backend, sql)
+    (found,) = backend.thresholds(plan.scan)
+    assert found.dtype == np.int64
+    assert found.tolist() == [2, 40, LIMIT, -1]  # a NULL lets no group pass
+    assert backend.thresholds(clinic.planned(backend, THREE).scan) == ()
+
+
+def test_sums_beyond_64_bits_saturate(tmp_path: Path) -> None:
+    path = tmp_path / "huge.duckdb"
+    big = 2**50
+    with duckdb.connect(str(path)) as connection:
+        # 5000 rows of 2^50 are more than 2^62, 20,000 more than 2^64.
+        connection.execute(
+            f"CREATE TABLE sums AS SELECT g, v::BIGINT AS v FROM range(20000) r(i), (VALUES"
+            f" ('up', {big}), ('down', {-big}), ('even', {big}), ('even', {-big})) s(g, v)"
+        )
+    rules = parse_policy(
+        f"""
+        budget.epsilon = 1
+        [tables.sums.columns]
+        g = {{ keys = ["up", "down", "even", "none"] }}
+        v = {{ bounds = [{-big}, {big}] }}
+        """
+    )
+    opened = open_backend(path, rules)
+    plan = clinic.planned(opened, "SELECT g FROM sums GROUP BY g HAVING sum(v) > 5", rules)
+    assert clinic.values(opened.measure(plan.scan)) == [[LIMIT, -LIMIT, 0, 0]]
+    opened.close()
+
+
+def test_a_public_table_must_be_unique_on_its_key(tmp_path: Path) -> None:
+    path = clinic.make_database(tmp_path / "clinic.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("INSERT INTO wards VALUES (NULL, 1), (NULL, 2)")
+    open_backend(path, clinic.policy()).close()  # NULL joins nothing
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("INSERT INTO wards VALUES ('A', 1)")
+    with pytest.raises(
+        PolicyError, match=r"public\.wards\.key: two rows of wards have the same name"
+    ):
+        open_backend(path, clinic.policy())
+
+
+def test_schemas_cover_the_policy_and_the_rest_of_the_database(backend: Backend) -> None:
+    schemas = backend.schemas()
+    assert {"patients", "wards", "records"} <= set(schemas)
+    assert {name: type_.name for name, type_ in schemas["patients"].items()} == {
+        "ward": "VARCHAR",
+        "admitted": "DATE",
+        "age": "BIGINT",
+        "cost": "DOUBLE",
+        "note": "VARCHAR",
+    }
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c", "d", "s", "t", "p1", "x", "probe_sql_chosen"])
+def test_a_table_may_have_any_name(name: str) -> None:
+    """Also one that the rendered statement uses for something else."""
+    text = clinic.POLICY.replace("wards", f"{name}_wards").replace(
+        "tables.patients", f"tables.{name}"
+    )
+    rules = clinic.policy(text)
+    opened = open_backend({name: clinic.arrow(), f"{name}_wards": clinic.wards()}, rules)
+    plan = clinic.planned(opened, THREE.replace("patients", name), rules)
+    truth = clinic.expected()
+    assert clinic.values(opened.measure(plan.scan))[0] == truth["count"]
+    assert opened.keys(plan.scan, np.array([3])) == {0: ["D"]}
+    opened.close()
+
+
+def test_many_domains_are_kept_apart_and_not_for_ever(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probe_sql.vault.duckdb_backend._DOMAINS", 3)
+    schemas = backend.schemas()
+    plans = [
+        clinic.planned(
+            backend,
+            THREE.replace("GROUP BY ward", f"GROUP BY {key}").replace(
+                "SELECT ward", f"SELECT {key}"
+            ),
+        )
+        for key in ("ward", "admitted", "ward, admitted", "admitted, ward")
+    ]
+    for _ in range(3):
+        for plan, size in zip(plans, (4, 3, 12, 12), strict=True):
+            assert backend.groups(plan.scan) == size
+    assert backend.schemas() == schemas
+    assert isinstance(backend, DuckDBBackend)
+    tables = backend._connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'probe_sql_domain_%'"
+    ).fetchall()
+    assert len(tables) == 3

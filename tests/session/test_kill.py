@@ -1,0 +1,70 @@
+"""A process killed by SIGKILL at every instant of a query: no release without its charge."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from probe_sql import faults
+
+from .clinic import build, seeded
+
+ROOT = Path(__file__).parent.parent.parent
+POINTS = [point for point in faults.POINTS if not point.startswith("ledger.create")]
+UNCHARGED = {
+    "vault.scan.before", "vault.scan.after", "session.scanned", "ledger.reserve.before",
+    "ledger.reserve.inserted",
+}  # fmt: skip
+SETTLED = {
+    "ledger.settle.committed", "ledger.settle.anchoring", "ledger.settle.anchored",
+    "session.settled",
+}  # fmt: skip
+
+
+def run(pairs: list[tuple[Path, str]]) -> str:
+    """Run the worker on databases and points; return what it printed."""
+    words = [word for path, point in pairs for word in (str(path), point)]
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.session.worker", *words],
+        cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_killed_at_every_point(tmp_path: Path) -> None:
+    """The table of fault injection: point, charged, released."""
+    original = build(tmp_path)
+    pairs = []
+    for point in POINTS:
+        folder = tmp_path / point
+        folder.mkdir()
+        pairs.append((Path(shutil.copy(original, folder)), point))
+    printed = run(pairs)
+    for path, point in pairs:
+        assert f"{point} ended -9" in printed
+        assert f"{point} released" not in printed  # dead before anything could be shown
+        with seeded(path, 2) as db:
+            spent, entries = db.budget.spent, db.ledger()
+        if point in UNCHARGED:
+            assert (spent, entries) == (0, ()), point
+        elif point in SETTLED:
+            assert 0 < spent <= 1.0, point
+            assert entries[0].outcome == "answered", point
+        else:
+            assert spent == 1.0, point  # the whole reservation stays spent
+            assert entries[0].outcome == "open", point
+
+
+def test_a_query_that_lives_is_charged_what_it_tells(tmp_path: Path) -> None:
+    path = build(tmp_path)
+    printed = run([(path, "none")])
+    told = float(printed.split("released")[1].split()[0])
+    with seeded(path, 2) as db:
+        assert db.budget.spent == pytest.approx(told, abs=1e-9)
+        assert db.budget.spent >= told - 1e-12

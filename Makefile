@@ -15,7 +15,7 @@ DEV := $(VENV)/.dev-installed
 .PHONY: help demo test test-all lint format clean
 
 help:
-	@echo "make demo      explain a private query on the demo policy"
+	@echo "make demo      build a small clinic and ask it a private query"
 	@echo "make test      run the fast tests"
 	@echo "make test-all  run every test, the slow ones too"
 	@echo "make lint      ruff check, ruff format --check, mypy --strict"

@@ -24,8 +24,24 @@ from probe_sql.errors import (
 )
 
 if TYPE_CHECKING:
+    from probe_sql.answer import Answer, Denied
+    from probe_sql.cursor import (
+        BINARY,
+        DATETIME,
+        NUMBER,
+        ROWID,
+        STRING,
+        Binary,
+        Cursor,
+        Date,
+        DateFromTicks,
+        Time,
+        TimeFromTicks,
+        Timestamp,
+        TimestampFromTicks,
+    )
     from probe_sql.policy import Policy, load_policy
-    from probe_sql.session import connect
+    from probe_sql.session import Connection, connect
 
 __version__ = "0.1.0"
 
@@ -34,8 +50,20 @@ threadsafety = 1
 paramstyle = "qmark"
 
 __all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Answer",
+    "Binary",
+    "Connection",
+    "Cursor",
     "DataError",
     "DatabaseError",
+    "Date",
+    "DateFromTicks",
+    "Denied",
     "Error",
     "IntegrityError",
     "InterfaceError",
@@ -45,6 +73,10 @@ __all__ = [
     "Policy",
     "ProbeError",
     "ProgrammingError",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
     "Warning",
     "__version__",
     "apilevel",
@@ -54,10 +86,18 @@ __all__ = [
     "threadsafety",
 ]
 
+_CURSOR = (
+    "BINARY", "DATETIME", "NUMBER", "ROWID", "STRING", "Binary", "Cursor", "Date",
+    "DateFromTicks", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks",
+)  # fmt: skip
 _LAZY = {
+    "Answer": "probe_sql.answer",
+    "Connection": "probe_sql.session",
+    "Denied": "probe_sql.answer",
     "Policy": "probe_sql.policy",
     "connect": "probe_sql.session",
     "load_policy": "probe_sql.policy",
+    **dict.fromkeys(_CURSOR, "probe_sql.cursor"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -79,8 +80,14 @@ def ledger_place(
             why="what was spent must outlive this process",
             fix="connect(..., ledger='name.ledger'), or ledger = '...' in the policy",
         )
-    safe = str(source).replace("*", "_").replace("?", "_")
-    return Path(safe + ".ledger"), identity
+    if glob.has_magic(os.fspath(source)) and not Path(source).exists():
+        raise InterfaceError(
+            "a pattern has no place of its own for the ledger",
+            why="many patterns name the same files, and each would begin a budget of its own",
+            fix="name one with ledger='name.ledger' (--ledger), or ledger = '...' in the policy",
+        )
+    # Not beside a symbolic link: the same data under another name has the same budget.
+    return Path(identity + ".ledger"), identity
 
 
 def explain_only(
@@ -201,7 +208,7 @@ class Connection:
         deltas = tuple(measure.delta for measure in plan.measures)
         return VaultMeter(
             exact, deltas, plan.row_types, self._ledger, receipt, self._sampler,
-            plan.accuracy.epsilon,
+            plan.accuracy.epsilon, plan.caps,
         )  # fmt: skip
 
     def _decide(self, plan: Plan, task: Task, meter: VaultMeter) -> Outcome:
@@ -217,7 +224,8 @@ class Connection:
         privacy = Privacy(
             loss, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
-            min_entropy=outcome.details.get("min_entropy"), trace=outcome.trace,
+            unit=plan.caps.words, min_entropy=outcome.details.get("min_entropy"),
+            trace=outcome.trace,
         )  # fmt: skip
         columns = tuple(output.name for output in plan.query.outputs)
         if outcome.status == "denied":

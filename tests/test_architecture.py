@@ -34,7 +34,9 @@ ROOMS = (
     "vault",
     "algorithms",
     "answer",
+    "cursor",
     "session",
+    "owner",
     "cli",
 )
 TOP = "probe_sql"  # the package itself: lazy exports and the version
@@ -45,9 +47,9 @@ NEVER = {
     "algorithms": {"vault"},  # noisy values come through algorithms/protocol.py only
 }
 ONLY = {
-    TOP: {"errors", "policy", "session"},
+    TOP: {"errors", "policy", "answer", "cursor", "session"},
     "__main__": {"cli"},
-    "cli": {TOP, "errors", "accuracy", "policy", "answer", "session"},
+    "cli": {TOP, "errors", "accuracy", "policy", "answer", "session", "owner"},
 }
 
 # Outside libraries, and parts of the standard library, that belong to certain rooms.
@@ -59,11 +61,12 @@ RUNTIME_LIBRARIES = {
     "rich": {"cli"},
     "sqlglot": {"sql"},
 }
-# Not dependencies: used when the caller has them, to read frames or to hand them out.
+# Not dependencies: used where they are installed, to read frames or to hand them out.
 OPTIONAL_LIBRARIES = {
     "pandas": {"vault", "answer"},
     "polars": {"vault", "answer"},
     "pyarrow": {"vault", "answer"},
+    "pygments": {"cli"},  # comes with rich; without it the shell has no colours
 }
 STANDARD_LIBRARY = {"sqlite3": {"ledger"}, "tomllib": {"policy"}}
 PLACED = RUNTIME_LIBRARIES | OPTIONAL_LIBRARIES | STANDARD_LIBRARY

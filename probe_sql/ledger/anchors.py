@@ -67,7 +67,7 @@ class AnchorFile:
                 why="It records how far the ledger had come, so the budget that is left cannot"
                 " be trusted without it.",
                 fix="The owner of the data may restore it from a backup, or remove it and"
-                " take the ledger over with Ledger.adopt.",
+                " take the ledger over with `probe-sql ledger DB --adopt`.",
             )
         return anchor
 
@@ -95,12 +95,15 @@ class AnchorFile:
             _write_durably(self._temporary, anchor.dump())
 
     def publish(self, anchor: Anchor) -> None:
-        """Replace the file atomically and durably by what was staged, or by `anchor`."""
+        """Replace the file atomically by what was staged, or by `anchor`.
+
+        The new content is durable, the rename need not be: after a power cut the old anchor
+        may be back, and an anchor that lags is sound.
+        """
         with self._tolerant():
             if not self._staged(anchor):
                 self.stage(anchor)
             self._temporary.replace(self.path)
-            _sync_directory(self.path.parent)
 
     def _staged(self, anchor: Anchor) -> bool:
         try:

@@ -8,11 +8,11 @@ from probe_sql.errors import BudgetExhausted, LedgerError
 
 _RESTORE = (
     "The owner of the data restores the latest ledger from a backup and takes it over with"
-    " Ledger.adopt, which charges whatever the copy has forgotten."
+    " `probe-sql ledger DB --adopt`, which charges whatever the copy has forgotten."
 )
 _ADOPT = (
     "If the database was moved or restored on purpose, its owner takes the ledger over with"
-    " Ledger.adopt; otherwise put the original ledger back."
+    " `probe-sql ledger DB --adopt`; otherwise put the original ledger back."
 )
 
 

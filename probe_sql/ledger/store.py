@@ -80,7 +80,7 @@ class Store:
             raise LedgerError(
                 f"The ledger {self.path} does not keep what is written to it.",
                 why="Its file was edited by hand.",
-                fix="The owner of the data restores it from a backup and calls Ledger.adopt.",
+                fix="The owner of the data restores it and runs `probe-sql ledger DB --adopt`.",
             )
 
     def rows(self, after: int) -> Iterator[Row]:
@@ -178,12 +178,12 @@ _EXPLANATIONS: dict[int, tuple[str, str, str]] = {
     sqlite3.SQLITE_NOTADB: (
         "is not a ledger",
         "The file was overwritten, or another file lies in its place.",
-        "The owner of the data restores it from a backup and calls Ledger.adopt.",
+        "The owner of the data restores it and runs `probe-sql ledger DB --adopt`.",
     ),
     sqlite3.SQLITE_CORRUPT: (
         "is damaged",
         "The file was truncated or overwritten in part.",
-        "The owner of the data restores it from a backup and calls Ledger.adopt.",
+        "The owner of the data restores it and runs `probe-sql ledger DB --adopt`.",
     ),
     sqlite3.SQLITE_BUSY: (
         "is busy",

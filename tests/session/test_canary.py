@@ -6,6 +6,7 @@ import io
 import logging
 import pickle
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,12 +66,13 @@ def test_exact_values_cannot_be_taken_out(tmp_path: Path) -> None:
         for text in (repr(exact), str(exact), f"{exact}"):
             assert "700" not in text
             assert "900" not in text
-        for attempt in (
+        attempts: list[Callable[[], object]] = [
             lambda: pickle.dumps(exact),
-            lambda: list(exact),  # type: ignore[call-overload]
-            lambda: exact[0],  # type: ignore[index]
+            lambda: list(exact),
+            lambda: exact[0],
             lambda: exact == exact,
-        ):
+        ]
+        for attempt in attempts:
             with pytest.raises((TypeError, ProbeError)):
                 attempt()
         exact.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from probe_sql.session import connect
 from .clinic import POLICY, QUERY, SECRET_NAME, build, seeded
 
 # Five groups leave little room for false ones, so the region must start small.
-FINE = {"u": 0.03, "epsilon": 3.0}
+FINE: dict[str, Any] = {"u": 0.03, "epsilon": 3.0}
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""The command `probe-sql` and its shell."""

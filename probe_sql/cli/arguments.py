@@ -1,0 +1,227 @@
+"""The command line's arguments; the accuracy flags are made from the table of options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+from probe_sql.accuracy import OPTIONS, Option
+from probe_sql.errors import AccuracyError, InterfaceError
+
+PROGRAM = "probe-sql"
+FORMATS = ("table", "json", "csv", "markdown")
+COMMANDS = {
+    "query": "answer one query, which spends",
+    "explain": "show the plan of a query, free of charge, with or without a database",
+    "budget": "show what may be spent, what was, and what remains",
+    "ledger": "show who asked what, when, and what it cost; never a result",
+    "init": "draft a policy from a database's schema; no row is read",
+    "check": "check a policy, against its database too, and explain every problem",
+    "demo": "build a small clinic and run a private query on it, end to end",
+}
+EXIT_CODES = "exit codes: 0 answered, 1 error, 2 usage, 3 denied, 4 budget exhausted"
+
+
+class UsageError(InterfaceError):
+    """The command line itself is wrong: exit code 2."""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Descriptions as written, and flags in one column."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+
+
+def parser_for(command: str | None) -> argparse.ArgumentParser:
+    """The parser of one command; None is the shell."""
+    if command is None:
+        return _shell()
+    parser = argparse.ArgumentParser(
+        f"{PROGRAM} {command}", description=COMMANDS[command].capitalize() + ".",
+        epilog=EXIT_CODES, formatter_class=_Help, allow_abbrev=False,
+    )  # fmt: skip
+    _BUILDERS[command](parser)
+    return parser
+
+
+def _shell() -> argparse.ArgumentParser:
+    commands = "\n".join(f"  {name:<10} {meaning}" for name, meaning in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        PROGRAM, formatter_class=_Help, allow_abbrev=False,
+        usage=f"{PROGRAM} [options] DB\n       {PROGRAM} COMMAND ...",
+        description="SQL GROUP BY ... HAVING over private data, with bounds on missed and on "
+        "false groups.\nWith a database alone it opens the shell.\n\n"
+        f"commands ({PROGRAM} COMMAND --help says more):\n{commands}",
+        epilog=EXIT_CODES,
+    )  # fmt: skip
+    _database(parser)
+    parser.add_argument("-c", "--command", metavar="SQL", action="append", default=[],
+                        help="run this and exit; may be given several times")  # fmt: skip
+    parser.add_argument(
+        "-f", "--file", metavar="FILE", help="run the statements of a file and exit"
+    )
+    parser.add_argument(
+        "--safe", action="store_true",
+        help="without commands that read or write files, for analysts who have no rights to them",
+    )  # fmt: skip
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    _connection(parser)
+    _format(parser, FORMATS)
+    _accuracy(parser)
+    return parser
+
+
+def _query(parser: argparse.ArgumentParser) -> None:
+    _database(parser)
+    parser.add_argument(
+        "sql", nargs="?", metavar="SQL", help="the query; standard input without it"
+    )
+    _parameters(parser)
+    _connection(parser)
+    _format(parser, FORMATS)
+    _accuracy(parser)
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words", nargs="*", metavar="[DB] SQL",
+        help="the query, after a database if its types are wanted; standard input without it",
+    )  # fmt: skip
+    _parameters(parser)
+    _policy(parser)
+    _format(parser, ("table", "json"))
+    _accuracy(parser)
+
+
+def _budget(parser: argparse.ArgumentParser) -> None:
+    _database(parser)
+    _connection(parser)
+    _format(parser, FORMATS)
+
+
+def _ledger(parser: argparse.ArgumentParser) -> None:
+    _budget(parser)
+    parser.add_argument(
+        "--adopt", action="store_true",
+        help="for the owner: take over a ledger that was moved or restored",
+    )  # fmt: skip
+
+
+def _init(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("db", metavar="SOURCE", help="a DuckDB database, a Parquet or a CSV file")
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="where to write the draft; - is standard output "
+                        "(default: SOURCE with the ending .toml)")  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace a file that exists")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "db", nargs="?", metavar="DB", help="the database; without it, --policy alone"
+    )
+    _policy(parser)
+    _format(parser, ("table", "json"))
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dir", metavar="DIR", help="where to build it (default: a new directory)")
+
+
+_BUILDERS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "query": _query, "explain": _explain, "budget": _budget, "ledger": _ledger, "init": _init,
+    "check": _check, "demo": _demo,
+}  # fmt: skip
+
+
+# --- parts -----------------------------------------------------------------------------
+
+
+def _database(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("db", metavar="DB", help="a DuckDB database, or Parquet or CSV files")
+
+
+def _policy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--policy", metavar="FILE", help="the policy (default: DB with the ending .toml)"
+    )
+
+
+def _connection(parser: argparse.ArgumentParser) -> None:
+    _policy(parser)
+    parser.add_argument(
+        "--analyst", metavar="NAME", help="whose budget pays, as the policy names them"
+    )
+    parser.add_argument(
+        "--ledger", metavar="FILE", help="the ledger (default: beside the database)"
+    )
+    parser.add_argument("--threads", metavar="N", type=int, help="threads of a scan")
+    parser.add_argument("--memory", metavar="SIZE", help="memory of a scan, such as 2GB")
+
+
+def _format(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:
+    parser.add_argument("--format", choices=formats, default="table", help="(default: table)")
+
+
+def _parameters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-p", "--param", metavar="VALUE", action="append", default=[], type=parameter,
+        help="value of the next ? in the query: a number, true, false, null, or text",
+    )  # fmt: skip
+
+
+def _accuracy(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "accuracy", "below the WITH ACCURACY clause of a query, above the policy's defaults"
+    )
+    for option in OPTIONS.values():
+        flag = "--" + option.name.replace("_", "-")
+        if option.kind == "flag":
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, help=option.meaning)
+        elif option.kind == "choice":
+            group.add_argument(flag, choices=option.choices, metavar="NAME",
+                               help=f"{option.meaning}: {', '.join(option.choices)}")  # fmt: skip
+        else:
+            group.add_argument(flag, metavar="N", type=_checked(option), help=option.meaning)
+
+
+def _checked(option: Option) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        try:
+            value: float = int(text) if option.kind == "integer" else float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        try:
+            return option.check(value)
+        except AccuracyError as error:
+            raise argparse.ArgumentTypeError(error.what) from None
+
+    return convert
+
+
+def accuracy_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The accuracy options that were given as flags."""
+    given = {name: getattr(arguments, name) for name in OPTIONS}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def policy_path(arguments: argparse.Namespace) -> str:
+    """The policy that was named, or the one beside the database."""
+    if arguments.policy is not None:
+        return str(arguments.policy)
+    return os.path.splitext(str(arguments.db))[0] + ".toml"
+
+
+def parameter(text: str) -> Any:
+    """A query parameter from the command line: number, truth value, NULL or text."""
+    words = {"true": True, "false": False, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

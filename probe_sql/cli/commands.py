@@ -1,0 +1,222 @@
+"""The commands for scripts: one function each, from arguments to an exit code."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from probe_sql.cli.arguments import PROGRAM, UsageError, accuracy_of, policy_path
+from probe_sql.cli.grid import to_json
+from probe_sql.cli.progress import ScanProgress
+from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_ledger
+from probe_sql.cli.terminal import paint, show_note, visible
+from probe_sql.errors import InterfaceError, OperationalError, PolicyError
+
+if TYPE_CHECKING:
+    from probe_sql.answer import Answer
+    from probe_sql.owner import Report
+    from probe_sql.session import Connection
+
+
+def open_connection(arguments: Namespace) -> Connection:
+    """Connect as the arguments say; a note tells when this made a new ledger."""
+    from probe_sql.session import connect
+
+    connection = connect(
+        arguments.db, find_policy(arguments), analyst=arguments.analyst,
+        ledger=arguments.ledger, threads=arguments.threads, memory=arguments.memory,
+    )  # fmt: skip
+    if connection.new_ledger:
+        show_note("A new ledger was created: nothing had been spent on this database.")
+    return connection
+
+
+def find_policy(arguments: Namespace) -> str:
+    """The policy's path; where it is the default and missing, the error says how to get one."""
+    path = policy_path(arguments)
+    if arguments.policy is None and not Path(path).exists():
+        if not Path(arguments.db).exists() and not set("*?[") & set(arguments.db):
+            raise OperationalError(f"there is no file {arguments.db}", fix="check the path")
+        raise OperationalError(
+            f"there is no policy {path}",
+            why="nothing can be asked before its owner has said what is public",
+            fix=f"name it with --policy FILE, or draft one: {PROGRAM} init {arguments.db}",
+        )
+    return path
+
+
+def query(arguments: Namespace) -> int:
+    """Answer one query, which spends."""
+    sql = _text(arguments.sql)
+    with open_connection(arguments) as connection, ScanProgress() as progress:
+        result = connection.sql(sql, arguments.param, progress=progress, **accuracy_of(arguments))
+    return show_result(result, arguments.format)
+
+
+def show_result(result: Answer | object, form: str) -> int:
+    """Print an answer or a plan on standard output; 3 for a denial."""
+    from probe_sql.answer import Answer
+    from probe_sql.session import Explanation
+
+    if isinstance(result, Answer):
+        show_answer(result, form, sys.stdout)
+        return 3 if result.status == "denied" else 0
+    assert isinstance(result, Explanation)
+    show_explanation(result, form, sys.stdout)
+    return 0
+
+
+def explain(arguments: Namespace) -> int:
+    """Show the plan of a query, by the policy alone or with the database's types."""
+    from probe_sql.session import explain_only
+
+    words = list(arguments.words)
+    if len(words) > 2:
+        raise UsageError("there are too many arguments", fix='put the query into quotes: "..."')
+    database_alone = len(words) == 1 and arguments.policy is None
+    arguments.db = words.pop(0) if len(words) == 2 or database_alone else None
+    if arguments.db is None and arguments.policy is None:
+        raise UsageError(
+            "neither a database nor a policy is named",
+            fix=f'{PROGRAM} explain --policy FILE "SELECT ...", or put DB before the query',
+        )
+    if database_alone and " " in arguments.db.strip():
+        raise UsageError(
+            "the query comes without a database or a policy",
+            fix=f'{PROGRAM} explain --policy FILE "SELECT ..."',
+        )
+    explanation = explain_only(
+        _text(words[0] if words else None), find_policy(arguments), arguments.param,
+        source=arguments.db, **accuracy_of(arguments),
+    )  # fmt: skip
+    show_explanation(explanation, arguments.format, sys.stdout)
+    return 0
+
+
+def budget(arguments: Namespace) -> int:
+    """Show what may be spent, what was, and what remains."""
+    with open_connection(arguments) as connection:
+        state = connection.budget
+    show_budget(state, arguments.analyst, arguments.format, sys.stdout)
+    return 0
+
+
+def ledger(arguments: Namespace) -> int:
+    """Show who asked what, when, and what it cost; take the ledger over first if asked to."""
+    if arguments.adopt:
+        from probe_sql.owner import adopt
+
+        adopt(arguments.db, find_policy(arguments), arguments.ledger)
+        show_note("The ledger was taken over.")
+    with open_connection(arguments) as connection:
+        entries = connection.ledger()
+    show_ledger(entries, arguments.format, sys.stdout)
+    return 0
+
+
+def init(arguments: Namespace) -> int:
+    """Draft a policy from the schema."""
+    from probe_sql.owner import draft
+
+    text = draft(arguments.db, Path(arguments.db).name)
+    if arguments.output == "-":
+        sys.stdout.write(text)
+        return 0
+    path = Path(arguments.output or Path(arguments.db).with_suffix(".toml"))
+    try:
+        with path.open("w" if arguments.force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InterfaceError(
+            f"{path} exists already",
+            why="a draft would replace decisions that were made",
+            fix="write elsewhere with --output FILE, or replace it with --force",
+        ) from None
+    except OSError as error:
+        raise OperationalError(
+            f"{path} cannot be written: {error.strerror}", fix="name another place with --output"
+        ) from None
+    print(f"wrote {path}, from the schema alone")
+    print('next: decide what is marked "decide", then run')
+    named = "" if arguments.output is None else f" --policy {path}"
+    print(f"  {PROGRAM} check {arguments.db}{named}")
+    return 0
+
+
+def check(arguments: Namespace) -> int:
+    """Explain every problem of a policy, together and with lines; 1 if there are any."""
+    from probe_sql.owner import check as examine
+
+    if arguments.db is None and arguments.policy is None:
+        raise UsageError(
+            "neither a database nor a policy is named", fix=f"{PROGRAM} check DB --policy FILE"
+        )
+    report = examine(find_policy(arguments), arguments.db)
+    if arguments.format == "json":
+        to_json(_report_dict(report), sys.stdout)
+    elif report.policy is None:
+        raise PolicyError(report.problems, report.source)
+    else:
+        _show_sound(report, arguments.db)
+    return 1 if report.problems else 0
+
+
+def _report_dict(report: Report) -> dict[str, object]:
+    return {
+        "policy": report.source,
+        "status": "problems" if report.problems else "sound",
+        "problems": [
+            {"line": p.line, "place": p.place, "what": p.what, "fix": p.fix}
+            for p in report.problems
+        ],
+    }
+
+
+def _show_sound(report: Report, database: str | None) -> None:
+    policy = report.policy
+    assert policy is not None
+    against = "" if database is None else f" and fits {database}"
+    print(paint(f"{report.source} is sound{against}", "green", sys.stdout))
+    print(f"  epsilon {policy.budget.epsilon:g} in all, {policy.accuracy().epsilon:g} a query")
+    for table in policy.tables.values():
+        who = "one row" if table.unit.column is None else f"all rows of one {table.unit.column}"
+        grouped = [column.name for column in table.columns.values() if column.keys is not None]
+        print(f"  private {visible(table.name)}: protects {who}; groups by "
+              f"{visible(', '.join(grouped)) or 'nothing yet'}")  # fmt: skip
+    for public in policy.public.values():
+        print(f"  public {visible(public.name)}: exact, joined on {visible(', '.join(public.key))}")
+
+
+def demo(arguments: Namespace) -> int:
+    """Build the clinic and run the introductory query on it."""
+    from probe_sql.cli.demo import run_demo
+
+    return run_demo(arguments)
+
+
+def _text(sql: str | None) -> str:
+    """The query, from the arguments or from standard input."""
+    if sql is not None and sql != "-":
+        return sql
+    if sys.stdin.isatty():
+        raise UsageError("there is no query", fix="give it in quotes, or on standard input")
+    return read_stdin()
+
+
+def read_stdin() -> str:
+    """All of standard input, as text."""
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise InterfaceError(
+            "standard input is not UTF-8 text", fix="convert it, with iconv for instance"
+        ) from None
+
+
+RUN: dict[str, Callable[[Namespace], int]] = {
+    "query": query, "explain": explain, "budget": budget, "ledger": ledger, "init": init,
+    "check": check, "demo": demo,
+}  # fmt: skip

@@ -1,0 +1,152 @@
+"""What could come next: keywords, tables, columns, public keys and dot commands.
+
+Everything suggested is public: it comes from the policy and from public tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from probe_sql.accuracy import OPTIONS
+from probe_sql.cli.arguments import FORMATS
+from probe_sql.policy import Policy, PublicTable, Table
+
+_KEYWORDS = """
+SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET ASC DESC NULLS FIRST LAST AND OR NOT BETWEEN IN
+IS NULL LIKE ILIKE CASE WHEN THEN ELSE END AS DISTINCT FILTER JOIN INNER LEFT USING ON WITH ACCURACY
+EXPLAIN TRUE FALSE DATE TIMESTAMP INTERVAL CAST
+"""
+_FUNCTIONS = """
+count sum avg min max median quantile_disc count_if coalesce date_trunc extract abs round lower
+upper length substring greatest least
+"""
+KEYWORDS = tuple(_KEYWORDS.split())
+FUNCTIONS = tuple(_FUNCTIONS.split())
+_TABLE_PLACE = re.compile(r"\b(?:from|join)\s+\w*$", re.IGNORECASE)
+_NAMED = re.compile(r"\b(?:from|join)\s+\"?(\w+)\"?(?:\s+(?:as\s+)?(?!on\b|using\b|where\b)(\w+))?",
+                    re.IGNORECASE)  # fmt: skip
+_COMPARED = re.compile(
+    r"(\w+)\"?\s*(?:=|<>|!=|<=|>=|<|>|\bin\s*\((?:[^()]*,)?|\bbetween\b)\s*('[^']*|\w*)$",
+    re.IGNORECASE,
+)
+_OPTIONS_PLACE = re.compile(r"\bwith\s+accuracy\s*\([^)]*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A text that may replace the last `length` characters, and what it is."""
+
+    text: str
+    length: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The public names of a database, and its public keys when they are asked for."""
+
+    tables: Mapping[str, Sequence[str]]
+    dots: Sequence[str] = ()
+    keys: Callable[[str, str], Sequence[Any]] = field(default=lambda table, column: ())  # noqa: ARG005
+
+    @classmethod
+    def of(
+        cls, policy: Policy, dots: Sequence[str], keys: Callable[[str, str], Sequence[Any]]
+    ) -> Catalogue:
+        """The catalogue of a policy; `keys` gives the public keys of a table's column."""
+        tables: dict[str, Table | PublicTable] = {**policy.tables, **policy.public}
+        return cls({name: tuple(t.columns) for name, t in tables.items()}, dots, keys)
+
+
+def suggest(before: str, catalogue: Catalogue) -> list[Suggestion]:
+    """Suggestions for the text before the cursor, the likeliest kind first."""
+    stripped = before.lstrip()
+    if stripped.startswith(".") and not stripped.startswith(".explain "):
+        return _of_dots(stripped, catalogue)
+    if (match := _COMPARED.search(before)) is not None:
+        found = _of_keys(before, match[1], match[2], catalogue)
+        if found or match[2].startswith("'"):
+            return found
+    if before.count("'") % 2:
+        return []
+    word = re.search(r"\w*$", before)
+    assert word is not None
+    start = word[0]
+    if _TABLE_PLACE.search(before):
+        return _matching(start, catalogue.tables, "table")
+    if (dotted := re.search(r"(\w+)\.\w*$", before)) is not None:
+        table = _aliases(before, catalogue).get(dotted[1].lower())
+        return _matching(start, catalogue.tables.get(table or "", ()), "column")
+    if _OPTIONS_PLACE.search(before):
+        return _matching(start, OPTIONS, "option")
+    columns = dict.fromkeys(c for t in _in_use(before, catalogue) for c in catalogue.tables[t])
+    keywords = [k if not start or start.isupper() else k.lower() for k in KEYWORDS]
+    return [
+        *_matching(start, columns, "column"),
+        *_matching(start, FUNCTIONS, "function"),
+        *_matching(start, catalogue.tables, "table"),
+        *_matching(start, keywords, "keyword"),
+    ]
+
+
+def _of_dots(text: str, catalogue: Catalogue) -> list[Suggestion]:
+    command, space, rest = text.partition(" ")
+    if not space:
+        return _matching(command, catalogue.dots, "command")
+    word = rest.split(" ")[-1]
+    choices: Mapping[str, Iterable[str]] = {
+        ".schema": catalogue.tables, ".columns": catalogue.tables, ".mode": FORMATS,
+        ".set": [*OPTIONS, "confirm"], ".unset": [*OPTIONS, "confirm"],
+        ".help": catalogue.dots,
+    }  # fmt: skip
+    return _matching(word, choices.get(command, ()), "argument")
+
+
+def _of_keys(before: str, column: str, start: str, catalogue: Catalogue) -> list[Suggestion]:
+    """Public keys of the column that is compared, as SQL literals."""
+    for table in _in_use(before, catalogue):
+        names = [c for c in catalogue.tables[table] if c.lower() == column.lower()]
+        if names:
+            literals = [_literal(value) for value in catalogue.keys(table, names[0])]
+            return _matching(start, literals, "key")
+    return []
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | date):
+        return "'" + str(value).replace("'", "''") + "'"
+    return str(value)
+
+
+def _aliases(text: str, catalogue: Catalogue) -> dict[str, str]:
+    """Names by which the text knows its tables, in lower case, to the tables."""
+    tables = {name.lower(): name for name in catalogue.tables}
+    found: dict[str, str] = dict(tables)
+    for match in _NAMED.finditer(text):
+        table = tables.get(match[1].lower())
+        if table is not None and match[2]:
+            found[match[2].lower()] = table
+    return found
+
+
+def _in_use(text: str, catalogue: Catalogue) -> list[str]:
+    """Tables that the text names, or all of them while it names none."""
+    tables = {name.lower(): name for name in catalogue.tables}
+    named = [tables[m[1].lower()] for m in _NAMED.finditer(text) if m[1].lower() in tables]
+    return named or list(catalogue.tables)
+
+
+def _matching(start: str, candidates: Iterable[str], kind: str) -> list[Suggestion]:
+    return list(_starting(start, candidates, kind))
+
+
+def _starting(start: str, candidates: Iterable[str], kind: str) -> Iterator[Suggestion]:
+    for candidate in candidates:
+        if candidate.lower().startswith(start.lower()) and candidate != start:
+            yield Suggestion(candidate, len(start), kind)

@@ -1,0 +1,299 @@
+"""Dot commands: what DuckDB's users type by habit, and what privacy adds."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from probe_sql import __version__
+from probe_sql.accuracy import OPTIONS
+from probe_sql.cli.arguments import FORMATS, PROGRAM, parameter
+from probe_sql.cli.grid import Grid
+from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_grid, show_ledger
+from probe_sql.errors import InterfaceError, Refused
+from probe_sql.policy import DateKeys, IntegerKeys, ListKeys, TableKeys, dump_policy
+
+if TYPE_CHECKING:
+    from probe_sql.cli.shell import Shell
+    from probe_sql.policy import Column, PublicTable, Table
+
+MAX_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A dot command: what it takes, what it does in a line, and the function."""
+
+    usage: str
+    meaning: str
+    run: Callable[[Shell, str], int]
+
+
+def run_dot(shell: Shell, text: str) -> int:
+    """Run one dot command; returns an exit code, 0 unless a script that it read failed."""
+    if not text.startswith("."):
+        text = ".quit"
+    name, _, rest = text.partition(" ")
+    known = HABITS.get(name, name)
+    if known in REFUSED:
+        why, fix = REFUSED[known]
+        raise Refused(f"{name} is not available", why=why, fix=fix)
+    if shell.safe and known in TOUCH_FILES:
+        raise Refused(
+            f"{name} is not available",
+            why="this shell was started with --safe, and the command reads or writes files",
+            fix="copy the results from the screen",
+        )
+    if known not in DOTS:
+        near = difflib.get_close_matches(name, [*DOTS, *HABITS], 1, 0.5)
+        fix = f"did you mean {near[0]}?" if near else ".help lists the commands"
+        raise InterfaceError(f"there is no command {name}", fix=fix)
+    return DOTS[known].run(shell, rest.strip().rstrip(";").strip())
+
+
+# --- the commands ------------------------------------------------------------------------
+
+
+def _help(shell: Shell, rest: str) -> int:
+    name = "." + rest.lstrip(".") if rest else ""
+    chosen = {name: DOTS[name]} if name in DOTS else DOTS
+    size = max(len(dot.usage) for dot in chosen.values())
+    for dot in chosen.values():
+        print(f"{dot.usage:<{size}}  {dot.meaning}", file=shell.out)
+    if not rest:
+        print("Anything else is SQL, up to a ; and over several lines if you like.\n"
+              "EXPLAIN before a query shows its plan, free of charge.", file=shell.out)  # fmt: skip
+    return 0
+
+
+def _tables(shell: Shell, rest: str) -> int:  # noqa: ARG001 - all commands take both
+    policy = shell.connection.policy
+    rows = [(name, "private") for name in policy.tables]
+    rows += [(name, "public") for name in policy.public]
+    show_grid(Grid.of(("table", "kind"), rows), shell.mode, shell.out)
+    return 0
+
+
+def _schema(shell: Shell, rest: str) -> int:
+    policy = shell.connection.policy
+    wanted = rest.strip('"')
+    tables: dict[str, Table | PublicTable] = {**policy.tables, **policy.public}
+    if wanted:
+        found = policy.find_table(wanted) or policy.find_public(wanted)
+        if found is None:
+            near = difflib.get_close_matches(wanted, tables, 1, 0.5)
+            fix = f"did you mean {near[0]}?" if near else ".tables lists them"
+            raise InterfaceError(f"there is no table {wanted}", fix=fix)
+        tables = {found.name: found}
+    rows = []
+    for name, table in tables.items():
+        public = name in policy.public
+        for column in table.columns.values():
+            rows.append((name, column.name, str(column.type or ""), _use(column, public)))
+    show_grid(Grid.of(("table", "column", "type", "use"), rows), shell.mode, shell.out)
+    return 0
+
+
+def _use(column: Column, public: bool) -> str:
+    """What a column can be used for, in a few words."""
+    parts = ["public, exact"] if public else []
+    keys = column.keys
+    if isinstance(keys, ListKeys):
+        parts.append(f"GROUP BY, {len(keys.values)} keys")
+    elif isinstance(keys, IntegerKeys | DateKeys):
+        parts.append(f"GROUP BY, {keys.first} to {keys.last}")
+    elif isinstance(keys, TableKeys):
+        parts.append(f"GROUP BY, keys of {keys.table}.{keys.column}")
+    if column.bounds is not None:
+        parts.append(f"numbers from {column.bounds[0]} to {column.bounds[1]}")
+    return "; ".join(parts) or "WHERE"
+
+
+def _policy(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    shell.out.write(dump_policy(shell.connection.policy))
+    return 0
+
+
+def _budget(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    show_budget(shell.connection.budget, shell.connection.analyst, shell.mode, shell.out)
+    return 0
+
+
+def _ledger(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    show_ledger(shell.connection.ledger(), shell.mode, shell.out)
+    return 0
+
+
+def _explain(shell: Shell, rest: str) -> int:
+    if not rest:
+        raise InterfaceError("there is no query to explain", fix=".explain SELECT ...")
+    show_explanation(shell.connection.explain(rest, **shell.accuracy), shell.mode, shell.out)
+    return 0
+
+
+def _last(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    if shell.last is None:
+        raise InterfaceError("nothing was answered yet", fix="ask with SELECT ...;")
+    show_answer(shell.last, shell.mode, shell.out)
+    return 0
+
+
+def _mode(shell: Shell, rest: str) -> int:
+    modes = {"duckbox": "table", "box": "table", "column": "table", "md": "markdown"}
+    mode = modes.get(rest, rest)
+    if not mode:
+        print(f"mode: {shell.mode}", file=shell.out)
+    elif mode in FORMATS:
+        shell.mode = mode
+    else:
+        raise InterfaceError(f"there is no mode {rest}", fix=f"use one of {', '.join(FORMATS)}")
+    return 0
+
+
+def _output(shell: Shell, rest: str) -> int:
+    shell.redirect(None if rest in ("", "stdout") else _path(rest))
+    return 0
+
+
+def _once(shell: Shell, rest: str) -> int:
+    if not rest:
+        raise InterfaceError("there is no file to write to", fix=".once answer.csv")
+    shell.redirect(_path(rest), once=True)
+    return 0
+
+
+def _read(shell: Shell, rest: str) -> int:
+    from probe_sql.cli.shell import read_script
+
+    if not rest:
+        raise InterfaceError("there is no file to read", fix=".read queries.sql")
+    if shell.depth >= MAX_DEPTH:
+        raise InterfaceError("files read one another without end", fix="remove a .read")
+    shell.depth += 1
+    try:
+        return shell.run_script(read_script(_path(rest)), rest)
+    finally:
+        shell.depth -= 1
+
+
+def _set(shell: Shell, rest: str) -> int:
+    name, _, value = (part.strip() for part in rest.replace("=", " ", 1).partition(" "))
+    name = name.replace("-", "_")
+    if not name:
+        settings: list[tuple[str, Any, str]] = [
+            ("confirm", shell.confirm, "share of the rest above which a query is confirmed"),
+            ("mode", shell.mode, "format of results"),
+        ]
+        policy = shell.connection.policy.accuracy()
+        for option in OPTIONS.values():
+            own = shell.accuracy.get(option.name, getattr(policy, option.name))
+            settings.append((option.name, own, option.meaning))
+        show_grid(Grid.of(("setting", "value", "meaning"), settings), shell.mode, shell.out)
+        return 0
+    if name == "confirm":
+        shell.confirm = _share(value)
+    elif name == "mode":
+        return _mode(shell, value)
+    elif name not in OPTIONS:
+        near = difflib.get_close_matches(name, [*OPTIONS, "confirm"], 1, 0.5)
+        fix = f"did you mean {near[0]}?" if near else ".set lists them"
+        raise InterfaceError(f"there is no setting {name}", fix=fix)
+    elif not value:
+        raise InterfaceError(f"there is no value for {name}", fix=f".set {name} VALUE")
+    else:
+        shell.accuracy[name] = OPTIONS[name].check(parameter(value.strip("'\"")))
+    return 0
+
+
+def _share(text: str) -> float:
+    value = parameter(text)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InterfaceError("confirm is a share from 0 to 1", fix=".set confirm 0.25")
+    return float(value)
+
+
+def _unset(shell: Shell, rest: str) -> int:
+    if shell.accuracy.pop(rest.replace("-", "_"), None) is None:
+        raise InterfaceError(f"{rest or 'nothing'} is not set", fix=".set lists the settings")
+    return 0
+
+
+def _print(shell: Shell, rest: str) -> int:
+    print(rest.strip("'\""), file=shell.out)
+    return 0
+
+
+def _echo(shell: Shell, rest: str) -> int:
+    shell.echo = rest.lower() in ("on", "true", "1", "yes")
+    return 0
+
+
+def _databases(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    print(shell.name, file=shell.out)
+    return 0
+
+
+def _version(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    print(f"{PROGRAM} {__version__}, Python {sys.version.split()[0]}", file=shell.out)
+    return 0
+
+
+def _quit(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    shell.finished = True
+    return 0
+
+
+def _path(text: str) -> str:
+    """A path as it was typed, with or without quotes."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return text
+    return words[0] if len(words) == 1 else text
+
+
+DOTS = {
+    ".help": Dot(".help [COMMAND]", "this list", _help),
+    ".tables": Dot(".tables", "tables that can be asked about", _tables),
+    ".schema": Dot(
+        ".schema [TABLE]", "columns, their types and what each can be used for", _schema
+    ),
+    ".policy": Dot(".policy", "the policy: everything that is public", _policy),
+    ".budget": Dot(".budget", "what may be spent, what was, and what remains", _budget),
+    ".ledger": Dot(".ledger", "who asked what, when, and what it cost", _ledger),
+    ".explain": Dot(".explain QUERY", "the plan of a query, free of charge", _explain),
+    ".last": Dot(".last", "the last answer once more, free of charge, in any mode", _last),
+    ".mode": Dot(".mode [MODE]", f"how results are shown: {', '.join(FORMATS)}", _mode),
+    ".output": Dot(".output [FILE]", "send results to a file, or back to the screen", _output),
+    ".once": Dot(".once FILE", "send the next result to a file", _once),
+    ".read": Dot(".read FILE", "run the statements of a file", _read),
+    ".set": Dot(".set [NAME VALUE]", "accuracy of the next queries, and when to confirm", _set),
+    ".unset": Dot(".unset NAME", "back to the policy's value", _unset),
+    ".print": Dot(".print TEXT", "print the text", _print),
+    ".echo": Dot(".echo on|off", "print each statement before it runs", _echo),
+    ".databases": Dot(".databases", "the database that is open", _databases),
+    ".version": Dot(".version", "the version", _version),
+    ".quit": Dot(".quit", "leave; so do .exit, quit and Ctrl-D", _quit),
+}
+HABITS = {
+    ".exit": ".quit", ".q": ".quit", ".columns": ".schema", ".show": ".set", ".h": ".help",
+    ".fullschema": ".schema", ".indexes": ".tables", ".d": ".tables",
+}  # fmt: skip
+# What the process may read, its analyst may not: an error would quote a file's line.
+TOUCH_FILES = frozenset({".read", ".output", ".once"})
+_ONLY_READS = ("the database is read, never written", "use DuckDB itself on the database")
+REFUSED = {
+    ".timer": ("how long a scan takes can tell something about the data", "leave it off"),
+    ".import": _ONLY_READS,
+    ".dump": ("exact rows never leave the vault", "ask with GROUP BY ... HAVING"),
+    ".open": ("a shell belongs to one database and its ledger", f"start {PROGRAM} OTHER"),
+    ".shell": ("the shell runs queries alone", "use another terminal"),
+    ".system": ("the shell runs queries alone", "use another terminal"),
+    ".maxrows": ("every group of an answer was paid for and is shown", "use LIMIT"),
+    ".headers": ("columns always have their names", ".mode json leaves the table away"),
+    ".bail": ("scripts always stop at the first error", "leave it out"),
+}

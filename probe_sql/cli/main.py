@@ -1,0 +1,94 @@
+"""`probe-sql`: read the arguments, run the command, turn every ending into an exit code."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+
+from probe_sql import __version__
+from probe_sql.cli.arguments import COMMANDS, PROGRAM, UsageError, parser_for
+from probe_sql.cli.terminal import show_error, show_surprise
+from probe_sql.errors import BudgetExhausted, Interrupted, ProbeError
+
+ANSWERED, ERROR, USAGE, DENIED, EXHAUSTED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `probe-sql` and return its exit code; never raises for a user's mistake."""
+    for stream in (sys.stdout, sys.stderr):
+        # An answer that was paid for must not be lost to a terminal's encoding.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = words[0] if words and words[0] in COMMANDS else None
+    parser = parser_for(command)
+    if words == ["--version"]:
+        print(f"{PROGRAM} {__version__}")
+        return ANSWERED
+    if not words:
+        parser.print_help(sys.stderr)
+        return USAGE
+    try:
+        arguments = parser.parse_intermixed_args(words[1:] if command else words)
+    except SystemExit as ending:
+        return ending.code if isinstance(ending.code, int) else USAGE
+    if command is None and arguments.db in COMMANDS:
+        name = arguments.db
+        print(f"{PROGRAM}: error: the command {name} comes first: {PROGRAM} {name} ...",
+              file=sys.stderr)  # fmt: skip
+        return USAGE
+    return guarded(lambda: _run(command, arguments))
+
+
+def _run(command: str | None, arguments: Namespace) -> int:
+    if command is None:
+        from probe_sql.cli.shell import run_shell
+
+        return run_shell(arguments)
+    from probe_sql.cli.commands import RUN
+
+    return RUN[command](arguments)
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Run `work`; errors go to stderr without a traceback, which could hold private values."""
+    try:
+        code = work()
+        sys.stdout.flush()
+    except ProbeError as error:
+        _flush()
+        show_error(error)
+        return exit_code(error)
+    except KeyboardInterrupt:
+        _flush()
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`| head`): say nothing, and let Python's own flush succeed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ERROR
+    except Exception as error:
+        _flush()
+        show_surprise(error)
+        return ERROR
+    return code
+
+
+def exit_code(error: ProbeError) -> int:
+    """4 where the budget does not suffice, 2 for a wrong command line, 1 for other errors."""
+    if isinstance(error, BudgetExhausted):
+        return EXHAUSTED
+    if isinstance(error, Interrupted):
+        return INTERRUPTED
+    return USAGE if isinstance(error, UsageError) else ERROR
+
+
+def _flush() -> None:
+    """What was printed before an error comes before it, even in one file."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return

@@ -1,0 +1,105 @@
+"""The interactive line: editing, highlighting, completion, history and the budget's bar."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import completion_is_selected, has_completions
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import Lexer, PygmentsLexer
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.styles import Style
+
+from probe_sql.cli.complete import Catalogue, suggest
+from probe_sql.cli.statements import complete
+
+PROMPT = "probe> "
+CONTINUED = "  ...> "
+
+
+class SqlCompleter(Completer):
+    """prompt_toolkit's view of `suggest`."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def get_completions(
+        self,
+        document: Document,
+        complete_event: CompleteEvent,  # noqa: ARG002 - the interface's
+    ) -> Iterator[Completion]:
+        """Suggestions for the text before the cursor."""
+        for found in suggest(document.text_before_cursor, self._catalogue):
+            yield Completion(found.text, -found.length, display_meta=found.kind)
+
+
+class Line:
+    """Reads one input after another from a terminal; Enter runs it once a `;` closes it."""
+
+    def __init__(self, catalogue: Catalogue, bar: Callable[[], str]) -> None:
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        self._session: PromptSession[str] = PromptSession(
+            PROMPT, multiline=True, lexer=_lexer(), history=_history(),
+            completer=SqlCompleter(catalogue), complete_while_typing=False,
+            key_bindings=_bindings(), bottom_toolbar=bar, prompt_continuation=_continued,
+            style=Style.from_dict({"bottom-toolbar": "noreverse dim"}),
+            color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
+        )  # fmt: skip
+
+    def read(self) -> str:
+        """The next input; EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C."""
+        return self._session.prompt()
+
+
+def _continued(width: int, number: int, soft_wraps: int) -> StyleAndTextTuples:  # noqa: ARG001
+    return [("", CONTINUED.rjust(width))]
+
+
+def _bindings() -> KeyBindings:
+    bindings = KeyBindings()
+
+    @bindings.add("enter", filter=~(has_completions & completion_is_selected))
+    def _(event: KeyPressEvent) -> None:
+        """Run what is complete; otherwise begin another line."""
+        buffer = event.current_buffer
+        at_end = not buffer.document.text_after_cursor.strip()
+        if at_end and complete(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    @bindings.add("enter", filter=has_completions & completion_is_selected)
+    def _(event: KeyPressEvent) -> None:
+        """Take the completion that is selected."""
+        event.current_buffer.complete_state = None
+
+    return bindings
+
+
+def _lexer() -> Lexer | None:
+    """Colours for SQL, where Pygments is installed (it comes with rich)."""
+    try:
+        from pygments.lexers.sql import SqlLexer
+    except ImportError:
+        return None
+    return PygmentsLexer(SqlLexer)
+
+
+def _history() -> History:
+    """The history file of this user, readable by them alone; in memory where that fails."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state"
+    path = base / "probe-sql" / "history"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))

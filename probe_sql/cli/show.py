@@ -1,0 +1,121 @@
+"""Answers, plans, budgets and ledgers in the format that was asked for."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from probe_sql.cli.grid import Grid, to_csv, to_json, to_markdown, to_table
+from probe_sql.cli.terminal import folded, paint, show_note, visible
+
+if TYPE_CHECKING:
+    from probe_sql.answer import Answer
+    from probe_sql.session import BudgetState, Entry, Explanation
+
+
+def show_answer(answer: Answer, form: str, stream: TextIO) -> None:
+    """Print an answer; where the format is for machines, cost and promise go to stderr."""
+    if form == "json":
+        to_json(answer.as_dict(), stream)
+        return
+    grid = _answer_grid(answer)
+    if form == "csv":
+        if answer.status == "answered":
+            to_csv(grid, stream)
+        show_note("\n".join(_statement(answer)))
+        return
+    if answer.status == "answered":
+        (to_markdown if form == "markdown" else to_table)(grid, stream)
+        stream.write("\n" if form == "markdown" else "")
+    for line in _statement(answer):
+        style = "red" if line.startswith("denied") else "dim"
+        stream.write(paint(folded(visible(line), stream), style, stream) + "\n")
+
+
+def _answer_grid(answer: Answer) -> Grid:
+    from probe_sql.answer.table import cells, header
+
+    numeric = {
+        place
+        for place in range(len(answer.columns))
+        if any(row[place] is not None for row in answer.margins)
+    }
+    rows = [
+        [*row, *([answer.marks[place]] if answer.marks else [])]
+        for place, row in enumerate(answer.rows)
+    ]
+    return Grid(header(answer), rows, cells(answer), frozenset(numeric))
+
+
+def _statement(answer: Answer) -> list[str]:
+    from probe_sql.answer.table import summary
+
+    lines = summary(answer).splitlines()
+    if answer.confidence is not None and answer.rows:
+        lines.append(f"Each margin (±) holds with probability {answer.confidence:g}.")
+    return [*lines, *(f"notice: {notice}" for notice in answer.notices)]
+
+
+def show_explanation(
+    explanation: Explanation, form: str, stream: TextIO, scan: bool = True
+) -> None:
+    """Print a plan as a tree, or as one JSON object; the tree may leave out the scan's SQL."""
+    if form == "json":
+        to_json(explanation.as_dict(), stream)
+    else:
+        text = str(explanation)
+        for line in (text if scan else text.partition("\n\nscan\n")[0]).splitlines():
+            long = line.startswith(("promise ", "notice "))
+            stream.write((folded(line, stream, " " * 12) if long else line) + "\n")
+
+
+def budget_dict(state: BudgetState, analyst: str | None) -> dict[str, Any]:
+    """The budget as JSON-ready figures."""
+    return {
+        "analyst": analyst, "total": state.total, "spent": state.spent,
+        "remaining": state.remaining, "analyst_total": state.analyst_total,
+        "analyst_spent": state.analyst_spent, "analyst_remaining": state.analyst_remaining,
+    }  # fmt: skip
+
+
+def show_budget(state: BudgetState, analyst: str | None, form: str, stream: TextIO) -> None:
+    """Print what may be spent, what was, and what remains."""
+    if form == "json":
+        to_json(budget_dict(state, analyst), stream)
+        return
+    database_left = state.total - state.spent
+    rows: list[tuple[Any, ...]] = [("database", state.total, state.spent, max(0.0, database_left))]
+    if state.analyst_total is not None:
+        own = (state.analyst_total, state.analyst_spent, state.analyst_remaining)
+        rows.append((analyst or "", *own))
+    grid = Grid.of(("budget of", "epsilon", "spent", "remaining"), rows)
+    show_grid(grid, form, stream)
+    if form == "table":
+        stream.write(f"the next query may cost epsilon {state.remaining:.6g}\n")
+
+
+def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:
+    """Print who asked what, when, what it cost and how it ended."""
+    columns = ("number", "time", "analyst", "epsilon", "reserved", "outcome", "sql")
+    if form == "json":
+        to_json(Grid.of(columns, [_line(entry, True) for entry in entries]).records(), stream)
+        return
+    rows = [_line(entry, form == "csv") for entry in entries]
+    show_grid(Grid.of(columns, rows), form, stream)
+
+
+def _line(entry: Entry, whole: bool) -> tuple[Any, ...]:
+    sql = entry.sql if whole else " ".join(entry.sql.split())
+    who = entry.analyst if whole else entry.analyst or "-"
+    return (
+        entry.number, entry.time, who, entry.charged, entry.reserved, entry.outcome, sql,
+    )  # fmt: skip
+
+
+def show_grid(grid: Grid, form: str, stream: TextIO | None = None) -> None:
+    """Print a grid in any of the formats; JSON gives a list of records."""
+    out = stream or sys.stdout
+    if form == "json":
+        to_json(grid.records(), out)
+    else:
+        {"csv": to_csv, "markdown": to_markdown, "table": to_table}[form](grid, out)

@@ -1,0 +1,23 @@
+"""Take over a ledger that its owner has moved, copied or restored."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from probe_sql.ledger import Ledger
+from probe_sql.policy import load_policy
+from probe_sql.session import ledger_place
+
+
+def adopt(
+    source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
+) -> None:
+    """Make the ledger at its place the one of this database; its chain must be intact.
+
+    Privacy: what an anchor remembers and the ledger has forgotten is charged, so adopting
+    an older copy never gives budget back.
+    """
+    rules = load_policy(policy)
+    place, identity = ledger_place(source, rules, ledger)
+    Ledger.adopt(place, budget=rules.budget, identity=identity).close()

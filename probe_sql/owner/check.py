@@ -1,0 +1,47 @@
+"""Check a policy as a whole: the file itself, then against its database."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probe_sql.errors import PolicyError, Problem
+from probe_sql.policy import Policy, load_policy, with_lines
+from probe_sql.vault.duckdb_backend import DuckDBBackend
+from probe_sql.vault.sources import layout
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found: the problems in the order of the file, and the policy if it has none."""
+
+    source: str
+    problems: tuple[Problem, ...]
+    policy: Policy | None
+
+
+def check(path: str | os.PathLike[str], source: Any = None) -> Report:
+    """Everything that is wrong with a policy file, with lines; reads no private row."""
+    name = os.fspath(path)
+    try:
+        policy = load_policy(path)
+    except PolicyError as error:
+        return Report(name, error.problems, None)
+    if source is None:
+        return Report(name, (), policy)
+    problems: list[Problem] = []
+    backend = DuckDBBackend(layout(source, policy), policy)
+    try:
+        schemas = backend.schemas()
+        problems += policy.check_schema(schemas)
+        backend.check_public_keys(policy)
+    except PolicyError as error:
+        problems += error.problems
+    finally:
+        backend.close()
+    if problems:
+        text = Path(name).read_text(encoding="utf-8-sig")
+        return Report(name, with_lines(dict.fromkeys(problems), text), None)
+    return Report(name, (), policy.with_types(schemas))

@@ -1,0 +1,84 @@
+"""A draft of a policy from a schema alone. No row is read, and nothing is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from probe_sql.policy.names import bare, place
+from probe_sql.types import Kind, SqlType
+from probe_sql.vault.sources import Files, classify, open_backend
+
+_HEAD = """\
+# Policy of {name}: everything about it that is public.
+#
+# Drafted from the schema alone; no row was read. Whatever stands here, analysts may learn, so
+# write only what is public knowledge, never what you looked up in the data. Every line that
+# says "decide" waits for you. `probe-sql check` lists what is left.
+
+[budget]
+epsilon = "decide"        # decide: the most that may ever be spent, by everyone, such as 10.0
+# per_query = 1.0         # epsilon of a query that names none
+# [budget.analysts]       # decide: a budget for each analyst by name, or one for all together
+# maria = 4.0
+
+[defaults]
+fnr = 0.05                # each qualifying group is missed with at most this probability
+fpr = 0.10                # false groups, at most this share of those that do not qualify
+"""
+_TABLE = """\
+
+# decide: is {name} about people? Then keep this section. Is everything in it public, such as
+# a list of countries? Then replace it by: [public.{bare}] with key = ["the columns that
+# identify a row"]. Otherwise remove it, and the table does not exist for analysts.
+[{at}]
+unit = "decide"           # decide: "row" if nobody has two rows, else
+                          # {{ column = "person_id", max_rows = 10 }}
+# rows_per_group = 1000   # a public guess of a group's size; steers accuracy, never privacy
+
+# decide which columns may be used at all: remove the # of those, and fill in the dots
+[{at}.columns]
+"""
+
+
+def draft(source: Any, name: str = "the database") -> str:
+    """TOML for every table of the source, with what only the owner can decide left open."""
+    untyped = isinstance(found := classify(source), Files) and found.format == "csv"
+    backend = open_backend(source, None)
+    try:
+        schemas = backend.schemas()
+    finally:
+        backend.close()
+    parts = [_HEAD.format(name=" ".join(name.split()))]
+    for table in sorted(schemas):
+        parts.append(_TABLE.format(name=table, bare=bare(table), at=place("tables", table)))
+        parts += _columns(schemas[table], untyped)
+    return "".join(parts)
+
+
+def _columns(schema: Mapping[str, SqlType], untyped: bool) -> Iterable[str]:
+    lines = [(f"# {bare(name)} = {_setting(type_, untyped)}", _use(type_, untyped))
+             for name, type_ in schema.items()]  # fmt: skip
+    size = max((len(line) for line, _ in lines), default=0)
+    for line, use in lines:
+        yield f"{line:<{size}}  # {use}\n"
+
+
+def _setting(type_: SqlType, untyped: bool) -> str:
+    if untyped:
+        return '{ type = "..." }'
+    return "{ bounds = [..., ...] }" if type_.numeric else "{}"
+
+
+def _use(type_: SqlType, untyped: bool) -> str:
+    """What an owner can declare for a column of this type, in a few words."""
+    if untyped:
+        return 'a type such as "INTEGER", bounds for sums, keys for GROUP BY'
+    if type_.numeric:
+        exact = ", scale = 2 keeps cents" if type_.kind is Kind.FLOAT else ""
+        return f"{type_.name}: bounds for SUM and AVG{exact}; keys for GROUP BY"
+    if type_.temporal:
+        return f'{type_.name}: keys = {{ dates = ["2020-01-01", "2020-12-31"] }} for GROUP BY'
+    if type_.kind in (Kind.TEXT, Kind.BOOLEAN):
+        return f'{type_.name}: {{}} for WHERE only; keys = ["...", "..."] for GROUP BY'
+    return f"{type_.name}: for WHERE only"

@@ -1,0 +1,127 @@
+"""init and check: a draft that waits for its owner, and problems explained together."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from probe_sql.owner import check, draft
+from tests.cli.conftest import STEADY, Run
+
+
+def test_a_draft_is_toml_that_decides_nothing(clinic: Path, run: Run) -> None:
+    ended = run("init", "clinic.duckdb", "--output", "draft.toml")
+    assert ended.code == 0
+    assert "probe-sql check clinic.duckdb --policy draft.toml" in ended.out
+    text = (clinic / "draft.toml").read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    assert document["budget"]["epsilon"] == "decide"
+    assert {table["unit"] for table in document["tables"].values()} == {"decide"}
+    assert all(table["columns"] == {} for table in document["tables"].values())
+    assert text.count("decide:") >= 4
+    for column in ("patient_id", "age", "admitted", "cost"):
+        assert f"\n# {column} = " in text
+
+
+def test_check_lists_every_decision_that_is_open_with_its_line(clinic: Path, run: Run) -> None:
+    run("init", "clinic.duckdb", "--output", "draft.toml")
+    ended = run("check", "clinic.duckdb", "--policy", "draft.toml")
+    assert ended.code == 1
+    lines = (clinic / "draft.toml").read_text(encoding="utf-8").splitlines()
+    found = json.loads(run("check", "--policy", "draft.toml", "--format", "json").out)["problems"]
+    assert [p["place"] for p in found] == [
+        "budget.epsilon", "tables.diseases.unit", "tables.diseases.columns",
+        "tables.patients.unit", "tables.patients.columns",
+    ]  # fmt: skip
+    for problem in found:
+        assert f"line {problem['line']}, {problem['place']}: {problem['what']}" in ended.err
+    assert lines[found[0]["line"] - 1].startswith('epsilon = "decide"')
+
+
+def test_a_draft_becomes_sound_when_its_owner_decides(clinic: Path) -> None:
+    text = draft("clinic.duckdb").replace('epsilon = "decide"', "epsilon = 3.0")
+    text = text.replace('unit = "decide"', 'unit = "row"')
+    text = text.replace("# name = {}", "name = {}").replace("# disease = {}", "disease = {}")
+    text = text.replace("# age = { bounds = [..., ...] }", "age = { bounds = [0, 120] }")
+    (clinic / "own.toml").write_text(text, encoding="utf-8")
+    report = check("own.toml", "clinic.duckdb")
+    assert report.problems == ()
+    assert report.policy is not None
+    assert str(report.policy.tables["patients"].columns["age"].type) == "INTEGER"
+
+
+def test_check_compares_with_the_database(clinic: Path, run: Run) -> None:
+    policy = clinic / "clinic.toml"
+    text = policy.read_text(encoding="utf-8")
+    policy.write_text(
+        text.replace("age = {", "agee = {").replace('key = ["name"]', 'key = ["type"]'),
+        encoding="utf-8",
+    )
+    ended = run("check", "clinic.duckdb")
+    assert ended.code == 1
+    number = next(i for i, line in enumerate(text.splitlines(), 1) if line.startswith("age"))
+    assert f"line {number}, tables.patients.columns.agee: patients has no column" in ended.err
+    assert 'did you mean "age"?' in ended.err
+
+
+def test_check_finds_a_key_that_identifies_no_row(clinic: Path, run: Run) -> None:
+    policy = clinic / "clinic.toml"
+    text = policy.read_text(encoding="utf-8")
+    policy.write_text(text.replace('key = ["name"]', 'key = ["type"]'), encoding="utf-8")
+    ended = run("check", "clinic.duckdb")
+    assert ended.code == 1
+    assert "two rows of diseases have the same type" in ended.err
+    assert "line " in ended.err
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_sound_policy_is_summed_up(run: Run) -> None:
+    ended = run("check", "clinic.duckdb")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("clinic.toml is sound and fits clinic.duckdb\n")
+    assert json.loads(run("check", "clinic.duckdb", "--format", "json").out)["status"] == "sound"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_files_can_be_drafted_from_too(form: str, tmp_path: Path, run: Run) -> None:
+    path = tmp_path / f"visits.{form}"
+    if form == "csv":
+        path.write_text("person,age,city\n1,34,Bern\n", encoding="utf-8")
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({"person": [1], "age": [34], "city": ["Bern"]}), path)
+    ended = run("init", str(path), "--output", "-")
+    assert ended.code == 0
+    assert set(tomllib.loads(ended.out)["tables"]) == {"visits"}
+    assert "# age = " in ended.out
+    assert "Bern" not in ended.out
+    assert "34" not in ended.out
+
+
+def test_names_that_are_no_bare_words_are_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text('"first name","a.b","c#d"\n', encoding="utf-8")
+    text = draft(str(path), name="odd\n[budget]")
+    assert set(tomllib.loads(text)) == {"budget", "defaults", "tables"}
+    assert '# "first name" = ' in text
+
+
+def test_an_owner_who_moved_the_database_takes_its_ledger_over(clinic: Path, run: Run) -> None:
+    assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
+    spent = json.loads(run("budget", "clinic.duckdb", "--format", "json").out)["spent"]
+    home = clinic / "moved"
+    home.mkdir()
+    for file in clinic.glob("clinic.*"):
+        file.rename(home / file.name)
+    moved = str(home / "clinic.duckdb")
+    ended = run("budget", moved)
+    assert ended.code == 1
+    assert "probe-sql ledger DB --adopt" in ended.err
+    ended = run("ledger", moved, "--adopt")
+    assert (ended.code, ended.err) == (0, "The ledger was taken over.\n")
+    assert STEADY in ended.out
+    assert json.loads(run("budget", moved, "--format", "json").out)["spent"] == spent > 0

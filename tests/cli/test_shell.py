@@ -1,0 +1,188 @@
+"""The shell in scripts: statements, dot commands, where results go, and when it stops."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from probe_sql.cli.dots import DOTS, HABITS, REFUSED
+from probe_sql.cli.shell import habitual
+from tests.cli.conftest import COMMON, STEADY, Run
+
+DB = ("clinic.duckdb", "--analyst", "maria")
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_pipe_runs_statements_and_dot_commands(run: Run) -> None:
+    ended = run(*DB, stdin=f".mode csv\n{STEADY};\n.print done\n.mode json\n.budget\n")
+    assert ended.code == 0
+    rows, _, budget = ended.out.partition("done\n")
+    assert rows.splitlines() == ["disease", *_quoted(COMMON)]
+    assert json.loads(budget)["analyst_spent"] > 0
+
+
+def _quoted(names: tuple[str, ...]) -> list[str]:
+    return [f'"{name}"' if "," in name else name for name in names]
+
+
+@pytest.mark.usefixtures("clinic")
+def test_commands_and_files_run_in_order(run: Run, clinic: Path) -> None:
+    (clinic / "more.sql").write_text(".print three\n", encoding="utf-8")
+    ended = run(*DB, "-c", ".print one", "-c", ".print two; ", "-f", "more.sql")
+    assert (ended.code, ended.out) == (0, "one\ntwo\nthree\n")
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("SELECT nothing FROM nowhere;", 1),
+        (".nonsense", 1),
+        (STEADY.replace("algorithm", "epsilon = 50, algorithm") + ";", 4),
+    ],
+)
+def test_a_script_stops_at_the_first_error(run: Run, statement: str, code: int) -> None:
+    ended = run(*DB, stdin=f".print before\n{statement}\n.print after\n")
+    assert (ended.code, ended.out) == (code, "before\n")
+    assert "error:" in ended.err
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_denial_does_not_stop_a_script_and_shows_in_its_code(run: Run) -> None:
+    ended = run(*DB, "--epsilon", "1e-6", stdin=f"{STEADY};\n.print after\n")
+    assert ended.code == 3
+    assert ended.out.endswith("after\n")
+
+
+@pytest.mark.usefixtures("clinic")
+def test_an_error_in_a_file_names_file_and_line(run: Run, clinic: Path) -> None:
+    (clinic / "q.sql").write_text("\n.print ok\n\nSELECT x FROM y;\n", encoding="utf-8")
+    assert "error: q.sql, line 4: " in run(*DB, "-f", "q.sql").err
+    (clinic / "outer.sql").write_text(".read q.sql\n.print after\n", encoding="utf-8")
+    ended = run(*DB, "-f", "outer.sql")
+    assert (ended.code, ended.out) == (1, "ok\n")
+
+
+@pytest.mark.usefixtures("clinic")
+def test_files_that_read_themselves_come_to_an_end(run: Run, clinic: Path) -> None:
+    (clinic / "q.sql").write_text(".read q.sql\n", encoding="utf-8")
+    ended = run(*DB, "-f", "q.sql")
+    assert ended.code == 1
+    assert "without end" in ended.err
+
+
+@pytest.mark.usefixtures("clinic")
+def test_output_goes_to_files_and_back(run: Run, clinic: Path) -> None:
+    script = (
+        f".mode csv\n.output 'a file.csv'\n.tables\n.output\n.once once.csv\n{STEADY};\n.tables\n"
+    )
+    ended = run(*DB, stdin=script)
+    tables = "table,kind\npatients,private\ndiseases,public\n"
+    assert ended.out == tables
+    assert (clinic / "a file.csv").read_text() == tables
+    assert (clinic / "once.csv").read_text().startswith("disease\nbronchiolitis\n")
+    assert run(*DB, "-c", ".output no/such/folder").code == 1
+
+
+@pytest.mark.usefixtures("clinic")
+def test_settings_reach_the_query_and_can_be_taken_back(run: Run) -> None:
+    query = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5"
+    script = (
+        f".mode json\n.set fnr = 0.02\n.set algorithm 'probe-ent'\n.explain {query}\n"
+        f".unset fnr\n.explain {query};\n"
+    )
+    text = run(*DB, stdin=script).out
+    first, end = json.JSONDecoder().raw_decode(text)
+    second = json.loads(text[end:])
+    assert (first["accuracy"]["fnr"], first["accuracy"]["algorithm"]) == (0.02, "probe-ent")
+    assert (second["accuracy"]["fnr"], second["accuracy"]["algorithm"]) == (0.05, "probe-ent")
+    assert "share of the rest" in run(*DB, "-c", ".set").out
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (".set fnr 0.9", "out of range"),
+        (".set fnr", "there is no value for fnr"),
+        (".set fnrr 0.1", "did you mean fnr?"),
+        (".set confirm 2", "a share from 0 to 1"),
+        (".unset fnr", "is not set"),
+        (".mode pdf", "use one of table, json, csv, markdown"),
+        (".tabels", "did you mean .tables?"),
+        (".schema patient", "did you mean patients?"),
+        (".explain", "there is no query to explain"),
+        (".read", "there is no file to read"),
+        (".timer on", "how long a scan takes can tell something about the data"),
+    ],
+)
+def test_mistakes_in_dot_commands_are_explained(run: Run, command: str, said: str) -> None:
+    ended = run(*DB, "-c", command)
+    assert ended.code == 1
+    assert said in ended.err
+
+
+@pytest.mark.usefixtures("clinic")
+def test_tables_and_schema_show_what_is_public_and_no_counts(run: Run) -> None:
+    ended = run(*DB, "-c", ".tables", "-c", ".schema patients")
+    assert "patient_id" not in ended.out
+    assert "GROUP BY, keys of diseases.name" in ended.out
+    assert "DECIMAL(8,2)" in ended.out
+    assert run(*DB, "-c", "SHOW TABLES; DESCRIBE patients;").out == ended.out
+
+
+@pytest.mark.usefixtures("clinic")
+def test_every_command_is_in_the_help_and_runs(run: Run) -> None:
+    shown = run(*DB, "-c", ".help").out
+    assert all(f"{name}" in shown for name in DOTS)
+    assert set(HABITS.values()) <= set(DOTS)
+    assert not {*DOTS, *HABITS} & set(REFUSED)
+    for name in (".policy", ".ledger", ".budget", ".databases", ".version", ".show", ".columns"):
+        assert run(*DB, "-c", name).code == 0
+    assert run(*DB, "-c", ".help .mode").out.startswith(".mode")
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("word", [".quit", ".exit", "quit", "exit;", "\\q", ".q"])
+def test_quitting_ends_a_script(run: Run, word: str) -> None:
+    ended = run(*DB, stdin=f".print before\n{word}\n.print after\n")
+    assert (ended.code, ended.out) == (0, "before\n")
+
+
+@pytest.mark.usefixtures("clinic")
+def test_the_policy_that_is_shown_can_be_used(run: Run, clinic: Path) -> None:
+    (clinic / "shown.toml").write_text(run(*DB, "-c", ".policy").out, encoding="utf-8")
+    assert run("check", "clinic.duckdb", "--policy", "shown.toml").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("command", [".read secret.csv", ".output clinic.duckdb", ".once x"])
+def test_a_safe_shell_touches_no_file(run: Run, clinic: Path, command: str) -> None:
+    (clinic / "secret.csv").write_text("name,age\nAlice,34\n", encoding="utf-8")
+    before = (clinic / "clinic.duckdb").read_bytes()
+    ended = run(*DB, "--safe", "-c", command)
+    assert ended.code == 1
+    assert "--safe" in ended.err
+    assert "Alice" not in ended.out + ended.err
+    assert (clinic / "clinic.duckdb").read_bytes() == before
+    assert not (clinic / "x").exists()
+
+
+@pytest.mark.usefixtures("clinic")
+def test_the_last_answer_can_be_shown_again_for_nothing(run: Run) -> None:
+    assert "nothing was answered yet" in run(*DB, "-c", ".last").err
+    ended = run(*DB, stdin=f".mode json\n{STEADY};\n.last\n.budget\n")
+    decoder = json.JSONDecoder()
+    first, end = decoder.raw_decode(ended.out)
+    again, more = decoder.raw_decode(ended.out[end:].lstrip())
+    budget = json.loads(ended.out[end:].lstrip()[more:])
+    assert first == again
+    assert budget["remaining"] == first["privacy"]["remaining"]
+
+
+def test_habits_become_dot_commands() -> None:
+    assert habitual("show tables") == ".tables"
+    assert habitual('DESCRIBE "patients"') == ".schema patients"
+    assert habitual("SELECT 1") is None

@@ -1,0 +1,127 @@
+"""The shell at a real (pseudo) terminal: typing, completion, cancelling, history, the bar."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli.conftest import STEADY
+from tests.cli.terminal import Terminal
+
+PROMPT = r"probe> ?"
+
+
+def shell(clinic: Path, **env: str) -> Terminal:
+    return Terminal(str(clinic / "clinic.duckdb"), "--analyst", "maria", env=env)
+
+
+def test_a_session_with_completion_an_error_an_answer_and_the_bar(clinic: Path) -> None:
+    with shell(clinic) as terminal:
+        terminal.until(PROMPT)
+        terminal.until(r"clinic\.duckdb \| maria \| epsilon 4 of 4 remains")
+        terminal.send("SELECT disease FROM pati\t")
+        terminal.until("patients")
+        terminal.send(" WHERE disease = 'influ\t")
+        terminal.until("'influenza'")
+        assert re.search(r"\x1b\[0;[0-9;]+mSELECT", terminal.raw)  # highlighted
+        terminal.send("\x03")  # Ctrl-C forgets the line and spends nothing
+        terminal.until(PROMPT)
+        terminal.ask("SELECT disease FROM patients", r"\.\.\.> ")
+        said = terminal.ask("GROUP BY disease HAVING stddev(age) > 5;", "fix: ")
+        block = said[said.index("  |\n") :].splitlines()
+        assert block[1] == "2 | GROUP BY disease HAVING stddev(age) > 5"
+        assert block[2] == "  | " + " " * block[1][4:].index("stddev") + "^" * len("stddev(age)")
+        assert "\x1b[31;1m" in terminal.raw  # in red, since this is a terminal
+        terminal.until(PROMPT)
+        said = terminal.ask(STEADY + ";", "13 groups")
+        assert "│ hand, foot and mouth │" in said
+        terminal.until(r"epsilon 3\.9\d* of 4 remains")
+        terminal.send(".quit\r")
+        assert terminal.end() == 0
+
+
+def test_history_is_kept_for_its_owner_alone(clinic: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with shell(clinic, XDG_STATE_HOME=str(home)) as terminal:
+        terminal.until(PROMPT)
+        terminal.ask(".print remembered", "remembered\n")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+    file = home / "probe-sql" / "history"
+    assert ".print remembered" in file.read_text(encoding="utf-8")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with shell(clinic, XDG_STATE_HOME=str(home)) as terminal:
+        terminal.until(PROMPT)
+        terminal.send("\x1b[A")  # the arrow up
+        terminal.until(r"\.print remembered")
+        terminal.send("\r")
+        terminal.until("\nremembered\n")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+
+
+def test_a_costly_query_is_confirmed_first(clinic: Path) -> None:
+    costly = STEADY.replace("algorithm", "epsilon = 3, algorithm").replace("'naive'", "'probe'")
+    with shell(clinic, NO_COLOR="1") as terminal:
+        terminal.until(PROMPT)
+        said = terminal.ask(costly + ";", r"Run it\? \[y/N\]")
+        assert "may cost epsilon 3 of the 4 that remain" in said
+        terminal.ask("n", "not run; nothing was charged")
+        terminal.ask(".set confirm 1", PROMPT)
+        terminal.ask(costly + ";", "remains")
+        terminal.send("quit\r")
+        assert terminal.end() == 0
+        assert "\x1b[31" not in terminal.raw
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    """A database whose scan would take days, without a row on disk."""
+    with duckdb.connect(str(tmp_path / "endless.duckdb")) as database:
+        database.execute(
+            "CREATE VIEW visits AS SELECT i % 3 AS zone FROM range(10000000000000) t(i)"
+        )
+    (tmp_path / "endless.toml").write_text(
+        "[budget]\nepsilon = 10.0\n[tables.visits]\nrows_per_group = 100\n"
+        "[tables.visits.columns]\nzone = { keys = [0, 1, 2] }\n",
+        encoding="utf-8",
+    )
+    return tmp_path / "endless.duckdb"
+
+
+ENDLESS = "SELECT zone FROM visits GROUP BY zone HAVING count(*) > 9;"
+
+
+def test_ctrl_c_cancels_a_scan_cleanly_and_free_of_charge(endless: Path) -> None:
+    with Terminal(str(endless)) as terminal:
+        terminal.until(PROMPT)
+        terminal.ask(ENDLESS, "scanning, Ctrl-C cancels")  # the bar, after two seconds
+        terminal.send("\x03")
+        terminal.until("nothing is charged")
+        terminal.until(PROMPT)
+        terminal.until("epsilon 10 of 10 remains")
+        terminal.ask(".print still here", "still here\n")
+        terminal.send(".quit\r")
+        assert terminal.end() == 0
+        assert "Traceback" not in terminal.text
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_command(endless: Path) -> None:
+    with Terminal("query", str(endless), ENDLESS) as terminal:
+        terminal.until("scanning")
+        terminal.send("\x03")
+        assert terminal.end() == 130
+
+
+def test_a_wide_answer_fits_the_terminal(clinic: Path) -> None:
+    database = str(clinic / "clinic.duckdb")
+    with Terminal(database, "-c", ".set", columns=60, env={"NO_COLOR": "1"}) as terminal:
+        assert terminal.end() == 0
+        lines = terminal.text.splitlines()
+        assert len(lines) > 10
+        assert max(map(len, lines)) <= 60

@@ -1,0 +1,51 @@
+"""What the README shows is true: its session, its Python, its commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from probe_sql.owner import DEMO_QUERY, build_demo
+from tests import readme
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_session_is_what_the_shell_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(readme.WIDTH))
+    (session,) = readme.blocks("console")
+    assert session.startswith("$ probe-sql clinic.duckdb --analyst maria\n")
+    shown = readme.replay(session, tmp_path)
+    assert shown == session, "run `python -m tests.readme` and read what it changes"
+
+
+def test_the_session_asks_the_query_that_the_readme_and_the_demo_show() -> None:
+    (session,) = readme.blocks("console")
+    (query,) = readme.blocks("sql")
+    assert query.strip() == DEMO_QUERY.strip()
+    assert DEMO_QUERY.strip() in [text.strip() for text in readme.inputs(session)]
+
+
+def test_the_python_lines_run_as_they_stand(tmp_path: Path) -> None:
+    build_demo(tmp_path)
+    (code,) = readme.blocks("python")
+    assert len(code.strip().splitlines()) <= 12
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert "remains" in run.stdout
+
+
+def test_the_commands_that_are_named_exist() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for block in readme.blocks("sh"):
+        for target in re.findall(r"^make (\w+)", block, flags=re.MULTILINE):
+            assert re.search(rf"^{target}:", text, flags=re.MULTILINE)

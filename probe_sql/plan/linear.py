@@ -127,7 +127,8 @@ def add(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
     if a is None:
         left, right, a = right, left, b
     elif b is not None:
-        raise _nonlinear("two averages or ratios with different denominators", span)
+        raise _nonlinear("two averages or ratios with different denominators", span,
+                         "compare each with a constant: avg(a) > 10 AND avg(b) < 10")  # fmt: skip
     assert a is not None
     assert a.tally is not None
     raised = []
@@ -191,10 +192,10 @@ def _divide(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
     return Quotient(left.parts, bottom, tuple({g.key: g for g in guards}.values()))
 
 
-def _nonlinear(what: str, span: Span | None) -> Refused:
+def _nonlinear(what: str, span: Span | None, fix: str | None = None) -> Refused:
     return Refused(
         f"HAVING cannot use {what}",
         why="it is not a sum over rows, and only those have a known sensitivity to one row",
-        fix="multiply out: SUM(a) > 2 * SUM(b) instead of a product or nested ratio",
+        fix=fix or "multiply out: SUM(a) > 2 * SUM(b) instead of a product or nested ratio",
         span=span,
     )

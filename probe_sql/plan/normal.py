@@ -142,6 +142,12 @@ class Normaliser:
             exponent = math.floor(math.log2(largest * unit)) - 40
             unit = Fraction(2) ** exponent
             coefficients = [Fraction(round(factor / unit)) for factor, _, _ in entries]
+            if not all(coefficients):
+                raise Refused(
+                    "the aggregates of this condition differ too much in size",
+                    why="beside the largest, the smallest would be rounded away",
+                    fix="bound the larger one: LEAST(GREATEST(expression, 0), 100)",
+                )
         terms = [
             Term(int(c), self._tally(tally), multiplier)
             for c, (_, tally, multiplier) in zip(coefficients, entries, strict=True)
@@ -212,8 +218,10 @@ class Normaliser:
 
     def measured_shift(self, form: Quotient, measured: set[int]) -> Fraction | None:
         """c such that `sum - c * count` of this average is among the measured, if any is."""
+        if len(form.parts) != 1:
+            return None
         top, bottom = form.parts[0], form.denominator
-        if len(form.parts) != 1 or top.tally is None or bottom is None or bottom.tally is None:
+        if top.tally is None or bottom is None or bottom.tally is None:
             return None
         for index in sorted(measured):
             measure = self.measures[index]

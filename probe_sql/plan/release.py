@@ -67,7 +67,14 @@ def _linear(
 ) -> Linear:  # fmt: skip
     counted = [part for part in form.parts if part.tally is not None]
     fixed = [part for part in form.parts if part.tally is None]
-    if not counted or any(part.public is not None for part in form.parts):
+    if not counted:
+        raise SqlError(
+            f"{output.name} is the same for every group",
+            why="its aggregates cancel out",
+            fix="leave it out",
+            span=_span(output.aggregate),
+        )
+    if any(part.public is not None for part in form.parts):
         raise Refused(
             f"{output.name} mixes aggregates with public columns",
             fix="select them as separate columns",
@@ -101,12 +108,19 @@ def _ratio(
 def _price(measure: Measure, accuracy: Accuracy, output: Output) -> float:
     if accuracy.margin is None:
         raise SqlError(
-            f"HAVING does not measure {output.name}, so its value needs a margin",
+            f"HAVING does not measure {_missing(measure, output)}",
             why="a value that HAVING measures comes free; any other is a release of its own",
             fix="add margin = 10, confidence = 0.95 to WITH ACCURACY, or leave it out",
             span=_span(output.aggregate),
         )
     return margin_epsilon(accuracy.margin, accuracy.confidence, measure.unit, measure.delta)
+
+
+def _missing(measure: Measure, output: Output) -> str:
+    """What lacks a measure: the output itself, or the count that its value is divided by."""
+    if isinstance(output.aggregate, Call) and output.aggregate.function == "avg":
+        return f"{measure.text}, which the value of {output.name} needs"
+    return f"{output.name}, so its value needs a margin"
 
 
 def _span(expression: AggregateExpression | None) -> Span | None:
@@ -119,7 +133,8 @@ def margin_epsilon(margin: float, confidence: float, unit: Fraction, delta: int)
     Utility: with s = floor(margin / unit) + 1 steps, P(|V| >= s) = 2 p^s / (1 + p) where
     p = exp(-epsilon/delta); the epsilon is rounded up until that is at most 1 - confidence.
     """
-    steps = math.floor(Fraction(margin) / unit) + 1
+    # Noise wider than 2^53 steps cannot be drawn, so a wider margin saves nothing more.
+    steps = min(math.floor(Fraction(margin) / unit) + 1, 2**53)
     failure = 1 - confidence
 
     def tail(epsilon: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql.bound import (
@@ -50,7 +50,8 @@ _HINTS = {
 
 def text_of(node: exp.Expr) -> str:
     """Canonical text of an expression, for people and as an identity in messages."""
-    return node.sql(dialect="duckdb", normalize_functions="lower")
+    quiet = ErrorLevel.IGNORE  # sqlglot's remarks on a query that is refused help nobody
+    return node.sql(dialect="duckdb", normalize_functions="lower", unsupported_level=quiet)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,11 @@ class _Binder:
         return tuple(keys)
 
     def _refuse_sets(self, node: exp.Expr) -> None:
-        words = {exp.Cube: "CUBE", exp.Rollup: "ROLLUP", exp.GroupingSets: "GROUPING SETS"}
+        words: dict[type[exp.Expr], str] = {
+            exp.Cube: "CUBE",
+            exp.Rollup: "ROLLUP",
+            exp.GroupingSets: "GROUPING SETS",
+        }
         word = words.get(type(node))
         if word is not None:
             raise Refused(
@@ -145,7 +149,7 @@ class _Binder:
         """Resolve an ordinal or alias of the SELECT list; name the key as the list does."""
         source = self.statement.source
         if isinstance(node, exp.Literal) and not node.is_string:
-            place = int(node.this) if node.this.isdigit() else 0
+            place = int(node.this) if node.this.isdecimal() and len(node.this) < 10 else 0
             if not 1 <= place <= len(select.expressions):
                 raise SqlError(f"GROUP BY {node.this} is not a column of the SELECT list",
                                span=source.span(node))  # fmt: skip
@@ -233,8 +237,8 @@ class _Binder:
     def _order_target(
         self, node: exp.Expr, items: Sequence[exp.Expr], outputs: tuple[Output, ...]
     ) -> int:
-        number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
-        if number and 1 <= int(node.this) <= len(outputs):
+        number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal()
+        if number and len(node.this) < 10 and 1 <= int(node.this) <= len(outputs):
             return int(node.this) - 1
         plain = isinstance(node, exp.Column) and not node.table
         for index, output in enumerate(outputs):
@@ -260,9 +264,9 @@ class _Binder:
             plain
             and isinstance(value, exp.Literal)
             and not value.is_string
-            and value.this.isdigit()
+            and value.this.isdecimal()
         )
-        if not good or int(value.this) > 2**31:
+        if not good or len(value.this) > 10 or int(value.this) > 2**31:
             place = source.clause(node, clause.upper())
             raise SqlError(f"{clause.upper()} takes a whole number", fix=f"{clause.upper()} 10",
                            span=place)  # fmt: skip

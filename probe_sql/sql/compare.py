@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
@@ -65,6 +67,24 @@ def _meet_exactly(left: Scalar, right: Scalar) -> bool:
     if left.type.kind is right.type.kind is Kind.INTEGER:
         return True
     return max(digits) + max(scales) <= 38
+
+
+def joinable(key: Scalar, value: Scalar) -> Scalar | None:
+    """`value` such that `key = value` neither raises nor holds for two keys; None if there is none.
+
+    Privacy: the database would convert either side as it likes, and raise for a row whose
+    value does not fit.
+    """
+    kinds = {key.type.kind, value.type.kind}
+    if not key.known or not value.known or key.type.name == value.type.name:
+        return value
+    if key.type.numeric and value.type.numeric:
+        return value if _meet_exactly(key, value) else None
+    if kinds == {Kind.DATE, Kind.TIMESTAMP} and key.type.kind is Kind.DATE:
+        return value if value.type.name == "TIMESTAMP" else None
+    if key.type.name == "TIMESTAMP":
+        return replace(value, ast=plain_timestamp(value))
+    return value if len(kinds) == 1 and not key.type.temporal else None
 
 
 def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scalar:

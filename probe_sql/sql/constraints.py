@@ -135,7 +135,8 @@ def _literal(node: exp.Expr) -> Key | None:
         return bool(node.this)
     if isinstance(node, exp.Literal):
         return node.this if node.is_string else Fraction(node.this)
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+    # Casts of our own only: a TRY_CAST of the analyst's may round ('1.26' AS DECIMAL(3,1)).
+    if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
         kind = node.to.this
         try:
             if kind == exp.DataType.Type.DECIMAL:

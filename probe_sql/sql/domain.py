@@ -18,6 +18,8 @@ from probe_sql.sql.scalar import cast_to, double_literal, integer_literal
 from probe_sql.sql.scan import Scan
 from probe_sql.types import Kind
 
+MAX_GROUPS = 10_000_000
+
 
 def domain_key(scan: Scan) -> Hashable:
     """Equal for scans with the same key domain, so that it need be built only once."""
@@ -35,6 +37,17 @@ def domain(scan: Scan) -> exp.Select:
     place = places[0] if len(places) == 1 else build.place(places)
     joins = [build.join(part, (), "CROSS") for part in parts[1:]]
     return build.select([build.alias(place, "o"), *keys], parts[0], joins=joins)
+
+
+def key_sizes(scan: Scan) -> list[exp.Select]:
+    """How many values each key takes: their product is known before it is built.
+
+    Empty where the combinations are listed, and the list is the domain.
+    """
+    if scan.joint is not None:
+        return []
+    count = exp.Count(this=exp.Star())
+    return [build.select([count], build.subquery(_key_domain(key), "d")) for key in scan.keys]
 
 
 def _key_domain(key: GroupKey) -> exp.Select:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals
+from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate
 from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import (
     apply_function,
@@ -27,10 +28,6 @@ from probe_sql.sql.functions import (
 )
 from probe_sql.sql.scalar import (
     Scalar,
-    arithmetic,
-    divide,
-    integer_divide,
-    negate,
     numeric,
     paren,
     predicate,
@@ -104,7 +101,8 @@ _NAMED: dict[type[exp.Expr], str] = {
     exp.Interval: "INTERVAL arithmetic", exp.RegexpLike: "a regular expression",
     exp.SimilarTo: "SIMILAR TO", exp.Pow: "power", exp.Array: "a list", exp.Struct: "a struct",
     exp.Bracket: "an element of a list", exp.Star: "*", exp.Tuple: "a row value",
-    exp.AtTimeZone: "AT TIME ZONE", exp.Escape: "LIKE with ESCAPE", exp.Collate: "COLLATE", exp.Any: "ANY",
+    exp.AtTimeZone: "AT TIME ZONE", exp.Escape: "LIKE with ESCAPE",
+    exp.Collate: "COLLATE", exp.Any: "ANY",
     exp.Lambda: "a lambda", exp.Placeholder: "a named parameter", exp.Concat: "concat",
 }  # fmt: skip
 _REASONS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -170,7 +168,10 @@ class Expressions:
             )
         why, fix = _REASONS.get(
             type(node),
-            ("whatever is not known to be total and deterministic is refused", None),
+            (
+                "whatever is not known to be total and deterministic is refused",
+                "compute the column in a view that the data owner declares",
+            ),
         )
         name = _NAMED.get(type(node))
         if name is None and isinstance(node, exp.Func):

@@ -14,15 +14,15 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.sql.arithmetic import arithmetic, negate
+from probe_sql.sql.growth import check_growth
 from probe_sql.sql.literals import coerce
 from probe_sql.sql.scalar import (
     Scalar,
-    arithmetic,
     article,
     as_double,
     cast_to,
     integer_literal,
-    negate,
     numeric,
     outward,
     paren,
@@ -195,6 +195,8 @@ def _text(name: str, count: int = 1) -> Function:
         arguments = [paren(value.ast) for value in values]
         for extra in values[1:count]:
             constant_text(extra, f"{name}")
+        if name == "replace":
+            check_growth(_call(name, *arguments), span)
         return Scalar(_call(name, *arguments), VARCHAR, span, nullable=any(v.nullable for v in a),
                       private=_private(a))  # fmt: skip
 
@@ -239,6 +241,7 @@ def concat(a: Sequence[Scalar], span: Span | None) -> Scalar:
     node = paren(values[0].ast)
     for value in values[1:]:
         node = exp.DPipe(this=node, expression=paren(value.ast), safe=False)
+    check_growth(node, span)
     return Scalar(node, VARCHAR, span, nullable=any(v.nullable for v in a), private=_private(a))
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
-from probe_sql.sql.scalar import Scalar, cast_to
+from probe_sql.sql.scalar import Scalar, cast_to, faithful
 from probe_sql.types import BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind, SqlType, parse_type
 
 NULL_TYPE = SqlType(Kind.NULL, "NULL")
@@ -26,6 +26,8 @@ def number(text: str, span: Span | None) -> Scalar:
     if not value.is_finite() or len(text) > 400 or abs(value.adjusted()) > 400:
         raise SqlError("this number is too large", span=span)
     exact = Fraction(value)
+    if not faithful(exact):
+        raise SqlError("this number is too large or too small for a DOUBLE", span=span)
     if "e" in text.lower():
         return _number(exact, cast_to(exp.Literal.string(text), "DOUBLE"), DOUBLE, span)
     if exact.denominator == 1 and "." not in text:

@@ -14,12 +14,11 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.policy.model import Policy, PublicTable, Table
-from probe_sql.sql.compare import compare
+from probe_sql.sql.compare import compare, joinable
 from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Named
 from probe_sql.sql.source import Source
-from probe_sql.types import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +103,7 @@ class Flattener:
             raise Refused(
                 "FROM names no private table",
                 why="a query over public tables alone needs no privacy: ask the database itself",
+                fix=f"name a private table: {', '.join(self.policy.tables)}",
                 span=span,
             )
         return Relation(self.table, tuple(self.joins), tuple(self.where))
@@ -150,6 +150,7 @@ class Flattener:
             raise Refused(
                 "a recursive CTE is not supported",
                 why="it could multiply private rows without bound",
+                fix="WITH name AS (SELECT ... FROM ... WHERE ...)",
                 span=self.source.find("RECURSIVE"),
             )
         found: dict[str, exp.Expr] = {}
@@ -370,10 +371,12 @@ class Flattener:
             if waiting and not done:
                 table = waiting[0].named.public
                 assert table is not None
+                name = waiting[0].named.name
+                whole = " AND ".join(f"{name}.{key} = ..." for key in table[0].key)
                 raise Refused(
                     f"{table[0].name} must be joined on its whole key ({', '.join(table[0].key)})",
                     why="otherwise one private row could match several public rows and count twice",
-                    fix=f"ON {waiting[0].named.name}.{table[0].key[0]} = ...",
+                    fix=f"ON {whole}",
                     span=waiting[0].span,
                 )
 
@@ -398,13 +401,15 @@ class Flattener:
             span = self.source.span(equality)
             key = scope.column(item.named, side[0], span, False)
             compare("=", key, value, span)
-            if (key.type.kind is Kind.FLOAT) != (value.type.kind is Kind.FLOAT):
+            safe = joinable(key, value)
+            if safe is None:
                 raise Refused(
                     f"{table.name}.{side[0]} cannot be joined to a column of another type",
-                    why="a floating-point number may equal two different keys",
+                    why="a number could equal two different keys, or a conversion fail for a row",
                     fix="CAST the column to the type of the key",
                     span=span,
                 )
+            value = safe
             found[side[0]] = (equality, value)
         if len(found) < len(table.key):
             return False

@@ -9,13 +9,16 @@ makes it); otherwise the statement is complete by itself.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot import exp
 
 from probe_sql.sql import build
+from probe_sql.sql.bounding import capped, capped_rows
 from probe_sql.sql.domain import domain as key_domain
+from probe_sql.sql.domain import key_sizes
 from probe_sql.sql.keys import determined_joins
 from probe_sql.sql.relation import Join
 from probe_sql.sql.scalar import (
@@ -46,7 +49,7 @@ def render_scan(
         for i in range(len(scan.keys))
     ]
     joins = [build.join(build.table("a", quoted=False), on, "LEFT")]
-    ctes = {"a": _aggregation(scan)}
+    ctes = {"a": _aggregation(scan, domain)}
     return _over_domain(scan, measures, joins, ctes, domain).sql(dialect=dialect, pretty=pretty)
 
 
@@ -69,6 +72,11 @@ def render_separate(
 def render_domain(scan: Scan, dialect: str = "duckdb") -> str:
     """SQL for the key domain: `o`, `k0`, `k1`, ...; reads public tables only."""
     return key_domain(scan).sql(dialect=dialect)
+
+
+def render_key_sizes(scan: Scan, dialect: str = "duckdb") -> list[str]:
+    """SQL that counts the values of each key; reads public tables only."""
+    return [select.sql(dialect=dialect) for select in key_sizes(scan)]
 
 
 def render_domain_size(scan: Scan, dialect: str = "duckdb") -> str:
@@ -122,15 +130,18 @@ def _over_domain(
 # --- the private side ------------------------------------------------------------------
 
 
-def _aggregation(scan: Scan) -> exp.Select:
+def _aggregation(scan: Scan, domain: str | None) -> exp.Select:
     columns = [build.alias(key.scalar.ast.copy(), f"k{i}") for i, key in enumerate(scan.keys)]
     columns += [build.alias(_tally(tally), f"n{i}") for i, tally in enumerate(scan.tallies)]
     relation = scan.relation
+    joins = [_join(join, join.outer, [v.ast.copy() for _, v in join.on]) for join in relation.joins]
+    if capped(scan):
+        rows = capped_rows(scan, [join.copy() for join in joins], domain)
+        return build.select(columns, rows, joins=joins, group=len(scan.keys))
     return build.select(
         columns,
         build.table(relation.table.name, "t"),
-        joins=[_join(join, join.outer, [v.ast.copy() for _, v in join.on]) for join in
-               relation.joins],
+        joins=joins,
         where=[paren(where.ast) for where in relation.where],
         group=len(scan.keys),
     )  # fmt: skip
@@ -234,19 +245,54 @@ def _between(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
 
 def _threshold(threshold: Threshold) -> exp.Expr:
     """An integer threshold from public columns; LIMIT, which nothing exceeds, where NULL."""
-    total: exp.Expr = double_literal(threshold.constant / threshold.unit)
-    for factor, scalar in threshold.parts:
-        value = cast_to(scalar.ast, "DOUBLE")
-        product = exp.Mul(this=double_literal(factor / threshold.unit), expression=value)
-        total = exp.Add(this=total, expression=product)
-    name = "floor" if threshold.floor else "ceil"
-    whole = try_cast_to(exp.Anonymous(this=name, expressions=[total]), "BIGINT")
+    whole = _exact_quotient(threshold)
+    if whole is None:
+        total: exp.Expr = double_literal(threshold.constant / threshold.unit)
+        for factor, scalar in threshold.parts:
+            value = cast_to(scalar.ast, "DOUBLE")
+            product = exp.Mul(this=double_literal(factor / threshold.unit), expression=value)
+            total = exp.Add(this=total, expression=product)
+        name = "floor" if threshold.floor else "ceil"
+        whole = try_cast_to(exp.Anonymous(this=name, expressions=[total]), "BIGINT")
     shifted = exp.Add(this=cast_to(whole, "HUGEINT"), expression=integer_literal(threshold.shift))
     limited = _between(shifted, integer_literal(-LIMIT), integer_literal(LIMIT))
     # least/greatest skip NULLs, so a missing threshold needs its own branch.
     missing = exp.Is(this=exp.Paren(this=whole.copy()), expression=exp.Null())
     case = exp.Case(ifs=[exp.If(this=missing, true=integer_literal(LIMIT))], default=limited)
     return cast_to(case, "BIGINT")
+
+
+def _exact_quotient(threshold: Threshold) -> exp.Expr | None:
+    """The threshold before its shift in integers, where all public values are exact.
+
+    In DOUBLE, floor(0.29 * 100) is 28. None where a value is a float, or too long for this.
+    """
+    numbers: list[tuple[Fraction, exp.Expr]] = []
+    for factor, scalar in threshold.parts:
+        scale = 0 if scalar.type.kind is Kind.INTEGER else scalar.type.scale
+        if scale is None or (scalar.type.precision or 0) > 15 or scalar.type.name == "HUGEINT":
+            return None
+        step = Fraction(1, 10**scale)
+        numbers.append((factor * step / threshold.unit, scaled(scalar, step)))
+    constant = threshold.constant / threshold.unit
+    bottom = math.lcm(constant.denominator, *(factor.denominator for factor, _ in numbers))
+    tops = [int(factor * bottom) for factor, _ in numbers]
+    start = int(constant * bottom) + (0 if threshold.floor else bottom - 1)
+    if max(bottom, abs(start), *map(abs, tops)) > 2**50:
+        return None
+    total = cast_to(integer_literal(start), "HUGEINT")
+    for top, (_, value) in zip(tops, numbers, strict=True):
+        product = exp.Mul(this=paren(integer_literal(top)), expression=cast_to(value, "HUGEINT"))
+        total = exp.Add(this=total, expression=product)
+    if bottom == 1:
+        return total
+    # Rounded towards minus infinity: % has the sign of what is divided.
+    base = integer_literal(bottom)
+    rest = exp.Mod(this=exp.Paren(this=total), expression=base)
+    rest = exp.Mod(this=exp.Paren(this=exp.Add(this=rest, expression=base.copy())),
+                   expression=base.copy())  # fmt: skip
+    even = exp.Paren(this=exp.Sub(this=exp.Paren(this=total.copy()), expression=rest))
+    return exp.IntDiv(this=even, expression=base.copy())
 
 
 # --- the public side -------------------------------------------------------------------

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 from sqlglot import exp
 
-from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.errors import Span, SqlError
 from probe_sql.types import BOOLEAN, DOUBLE, Kind, SqlType, parse_type
 
 UNKNOWN = SqlType(Kind.OTHER, "UNKNOWN")
@@ -116,7 +115,7 @@ def as_double(value: Scalar) -> exp.Expr:
     return cast_to(value.ast, "DOUBLE")
 
 
-def _integer_type(low: Fraction | None, high: Fraction | None) -> SqlType | None:
+def integer_type(low: Fraction | None, high: Fraction | None) -> SqlType | None:
     if low is None or high is None:
         return None
     if low >= -_BIGINT_LIMIT and high <= _BIGINT_LIMIT:
@@ -126,7 +125,7 @@ def _integer_type(low: Fraction | None, high: Fraction | None) -> SqlType | None
     return None
 
 
-def _as_integer(value: Scalar, name: str) -> exp.Expr:
+def as_integer(value: Scalar, name: str) -> exp.Expr:
     if value.is_constant and isinstance(value.constant, Fraction) and name == "BIGINT":
         return paren(value.ast)
     return paren(value.ast) if value.type.name == name else cast_to(value.ast, name)
@@ -155,17 +154,6 @@ def article(type_: SqlType) -> str:
     return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
-def _interval_of(op: str, a: Scalar, b: Scalar) -> tuple[Fraction | None, Fraction | None]:
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return None, None
-    if op == "+":
-        return a.low + b.low, a.high + b.high
-    if op == "-":
-        return a.low - b.high, a.high - b.low
-    products = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-    return min(products), max(products)
-
-
 def fraction_gcd(a: Fraction, b: Fraction) -> Fraction:
     """The largest grid that contains both: gcd of two positive fractions (0 is neutral)."""
     if a == 0 or b == 0:
@@ -174,46 +162,6 @@ def fraction_gcd(a: Fraction, b: Fraction) -> Fraction:
         math.gcd(a.numerator * b.denominator, b.numerator * a.denominator),
         a.denominator * b.denominator,
     )
-
-
-def _grid_of(op: str, a: Scalar, b: Scalar) -> Fraction | None:
-    if a.grid is None or b.grid is None:
-        return None
-    grid = a.grid * b.grid if op == "*" else fraction_gcd(a.grid, b.grid)
-    return grid if grid.denominator <= 10**30 else None
-
-
-_NODES: dict[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
-
-
-def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
-    """`a op b` for + - *, in a type that holds every possible result."""
-    a, b = numeric(a, op), numeric(b, op)
-    low, high = _interval_of(op, a, b)
-    grid = _grid_of(op, a, b)
-    constant = _constant_arithmetic(op, a, b)
-    common: dict[str, Any] = {
-        "span": span, "low": low, "high": high, "grid": grid,
-        "nullable": a.nullable or b.nullable, "private": a.private or b.private,
-        "constant": constant,
-    }  # fmt: skip
-    kinds = {a.type.kind, b.type.kind}
-    if kinds == {Kind.INTEGER}:
-        target = _integer_type(low, high)
-        if target is None:
-            raise _may_overflow(span)
-        node = _NODES[op](this=_as_integer(a, target.name), expression=_as_integer(b, target.name))
-        return Scalar(node, target, **common)
-    if kinds <= {Kind.INTEGER, Kind.DECIMAL}:
-        left, right = _as_decimal(a), _as_decimal(b)
-        if left is not None and right is not None:
-            left = _roomy(op, left, right[1])
-            result = _decimal_result(op, left[1], right[1])
-            if result is not None:
-                return Scalar(_NODES[op](this=left[0], expression=right[0]), result, **common)
-    node = _NODES[op](this=as_double(a), expression=as_double(b))
-    common["low"], common["high"] = outward(low, high)
-    return Scalar(node, DOUBLE, **common)
 
 
 def outward(low: Fraction | None, high: Fraction | None) -> tuple[Fraction | None, Fraction | None]:
@@ -226,6 +174,17 @@ def outward(low: Fraction | None, high: Fraction | None) -> tuple[Fraction | Non
     return _next(low, -math.inf), _next(high, math.inf)
 
 
+def faithful(value: Fraction | None) -> bool:
+    """Whether a DOUBLE holds the number: neither infinite nor rounded away to nothing.
+
+    Privacy: where the database computes infinity or 0, `inf - inf` or `0 / 0` is NaN, which
+    LEAST turns into its other argument, outside of any interval computed here.
+    """
+    if value is None or value == 0:
+        return True
+    return Fraction(1, 2**1022) <= abs(value) <= Fraction(2**1023)
+
+
 def _next(end: Fraction | None, direction: float) -> Fraction | None:
     try:
         number = math.nextafter(float(end), direction) if end is not None else direction
@@ -234,23 +193,7 @@ def _next(end: Fraction | None, direction: float) -> Fraction | None:
     return Fraction(number) if math.isfinite(number) else None
 
 
-def _may_overflow(span: Span | None) -> Refused:
-    return Refused(
-        "this arithmetic may overflow",
-        why="an overflow would raise an error that depends on a row",
-        fix="CAST the columns to BIGINT or DOUBLE first",
-        span=span,
-    )
-
-
-def _constant_arithmetic(op: str, a: Scalar, b: Scalar) -> Fraction | None:
-    x, y = a.constant, b.constant
-    if not isinstance(x, Fraction) or not isinstance(y, Fraction):
-        return None
-    return x + y if op == "+" else x - y if op == "-" else x * y
-
-
-def _as_decimal(value: Scalar) -> tuple[exp.Expr, SqlType] | None:
+def as_decimal(value: Scalar) -> tuple[exp.Expr, SqlType] | None:
     """An integer or decimal as DECIMAL of the digits its interval needs; None beyond 38."""
     if value.type.kind is Kind.DECIMAL:
         return paren(value.ast), value.type
@@ -263,121 +206,11 @@ def _as_decimal(value: Scalar) -> tuple[exp.Expr, SqlType] | None:
     return cast_to(value.ast, type_.name), type_
 
 
-def _roomy(op: str, left: tuple[exp.Expr, SqlType], right: SqlType) -> tuple[exp.Expr, SqlType]:
-    """The left factor of a product, wide enough that the product is not kept in 64 bits.
-
-    DuckDB multiplies decimals of up to 18 digits in 64 bits and raises where that overflows.
-    """
-    ast, type_ = left
-    assert type_.precision is not None
-    assert right.precision is not None
-    if op != "*" or max(type_.precision, right.precision) > 18:
-        return left
-    if type_.precision + right.precision <= 18:
-        return left
-    wide = parse_type(f"DECIMAL(19,{type_.scale})")
-    return cast_to(ast, wide.name), wide
-
-
-def _decimal_result(op: str, a: SqlType, b: SqlType) -> SqlType | None:
-    assert a.precision is not None
-    assert b.precision is not None
-    assert a.scale is not None
-    assert b.scale is not None
-    if op == "*":
-        precision, scale = a.precision + b.precision, a.scale + b.scale
-    else:
-        scale = max(a.scale, b.scale)
-        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-    if precision > 38:
-        return None
-    return parse_type(f"DECIMAL({precision},{scale})")
-
-
-def divide(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
-    """`a / b` in DOUBLE; NULL where b is zero."""
-    a, b = numeric(a, "/"), numeric(b, "/")
-    constant: Fraction | None = None
-    if isinstance(b.constant, Fraction):
-        if b.constant == 0:
-            raise SqlError("division by zero", why="the result is always NULL", span=span)
-        if isinstance(a.constant, Fraction):
-            constant = a.constant / b.constant
-    low, high, grid = None, None, None
-    known = all(end is not None for end in (a.low, a.high, b.low, b.high))
-    if known and b.low * b.high > 0:
-        quotients = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]
-        low, high = outward(min(quotients), max(quotients))
-    if isinstance(b.constant, Fraction) and a.grid is not None:
-        grid = a.grid / abs(b.constant)
-    zero = number_literal(Fraction(0), DOUBLE)
-    divisor = as_double(b)
-    if not isinstance(b.constant, Fraction):
-        divisor = exp.Nullif(this=divisor, expression=zero)
-    return Scalar(
-        exp.Div(this=as_double(a), expression=divisor, typed=False, safe=False), DOUBLE, span=span,
-        low=low, high=high, grid=grid, nullable=True, private=a.private or b.private,
-        constant=constant,
-    )  # fmt: skip
-
-
-def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
-    """`a // b` and `a % b` on integers; NULL where b is zero."""
-    for value in (a, b):
-        if value.known and value.type.kind is not Kind.INTEGER:
-            raise Refused(
-                f"{op} is for integers", fix="use floor(a / b), or cast to BIGINT", span=value.span
-            )
-    if b.constant == 0:
-        raise SqlError("division by zero", why="the result is always NULL", span=span)
-    type_ = _integer_type(_min(a.low, b.low), _max(a.high, b.high)) or HUGEINT
-    smallest = a.low is None or a.low < -(2**127) + 1
-    if smallest and (b.constant is None or b.constant == -1):
-        raise _may_overflow(span)  # the smallest HUGEINT divided by -1
-    zero = integer_literal(0)
-    divisor: exp.Expr = _as_integer(b, type_.name)
-    if b.constant is None:
-        divisor = exp.Nullif(this=divisor, expression=zero)
-    node: exp.Expr
-    low, high = None, None
-    if op == "//":
-        node = exp.IntDiv(this=_as_integer(a, type_.name), expression=divisor)
-        if a.low is not None and a.high is not None:
-            reach = max(abs(a.low), abs(a.high))
-            low, high = -reach, reach
-            if isinstance(b.constant, Fraction):
-                ends = [Fraction(math.trunc(x / b.constant)) for x in (a.low, a.high)]
-                low, high = min(ends), max(ends)
-    else:
-        node = exp.Mod(this=_as_integer(a, type_.name), expression=divisor)
-        if b.low is not None and b.high is not None:
-            reach = max(abs(b.low), abs(b.high))
-            low, high = -reach, reach
-            if a.low is not None and a.low >= 0:
-                low = Fraction(0)
-    return Scalar(
-        node, type_, span=span, low=low, high=high, grid=Fraction(1), nullable=True,
-        private=a.private or b.private,
-    )  # fmt: skip
-
-
-def negate(value: Scalar, span: Span | None) -> Scalar:
-    """`-value`, widened so that the smallest integer of a type does not overflow."""
-    zero = Scalar(integer_literal(0), parse_type("BIGINT"), low=Fraction(0), high=Fraction(0),
-                  grid=Fraction(0), nullable=False, constant=Fraction(0))  # fmt: skip
-    if isinstance(value.constant, Fraction):
-        return replace(
-            value, ast=exp.Neg(this=paren(value.ast)), span=span, constant=-value.constant,
-            low=-value.constant, high=-value.constant,
-        )  # fmt: skip
-    return arithmetic("-", zero, numeric(value, "-"), span)
-
-
-def _min(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+def lesser(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return None if a is None or b is None else min(a, b)
 
 
-def _max(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+def greater(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return None if a is None or b is None else max(a, b)
 
 
@@ -385,7 +218,7 @@ def union(values: list[Scalar]) -> tuple[Fraction | None, Fraction | None, Fract
     """Interval and grid that hold for a value that is one of several (CASE, COALESCE)."""
     low, high, grid = values[0].low, values[0].high, values[0].grid
     for value in values[1:]:
-        low, high = _min(low, value.low), _max(high, value.high)
+        low, high = lesser(low, value.low), greater(high, value.high)
         both = grid is not None and value.grid is not None
         grid = fraction_gcd(grid, value.grid) if both else None  # type: ignore[arg-type]
     return low, high, grid
@@ -401,10 +234,10 @@ def unify(values: list[Scalar], what: str) -> tuple[list[exp.Expr], SqlType]:
         return [paren(value.ast) for value in values], typed[0].type
     if kinds == {Kind.INTEGER}:
         low, high, _ = union(typed)
-        target = _integer_type(low, high) or HUGEINT
+        target = integer_type(low, high) or HUGEINT
         return [_null_or(value, target.name) for value in values], target
     if kinds <= {Kind.INTEGER, Kind.DECIMAL}:
-        pairs = [_as_decimal(value) for value in typed]
+        pairs = [as_decimal(value) for value in typed]
         if all(pair is not None for pair in pairs):
             types = [pair[1] for pair in pairs if pair is not None]
             scale = max(t.scale or 0 for t in types)
@@ -449,7 +282,7 @@ def clamp(value: Scalar, low: Fraction, high: Fraction) -> Scalar:
         return value
     if value.type.kind is Kind.INTEGER:
         low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
-        type_ = _integer_type(low, high) or HUGEINT
+        type_ = integer_type(low, high) or HUGEINT
     elif value.type.kind is Kind.DECIMAL and value.type.scale is not None:
         scale = value.type.scale
         digits = len(str(math.ceil(max(abs(low), abs(high))))) + scale

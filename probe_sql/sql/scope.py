@@ -17,6 +17,8 @@ from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind, SqlType
 
+MAX_NODES = 2_000  # of a derived column with the definitions of all it uses
+
 
 @dataclass(slots=True)
 class Named:
@@ -42,6 +44,7 @@ class FromScope:
     policy: Policy
     source: Source
     named: dict[str, Named] = field(default_factory=dict)
+    _bound: dict[tuple[str, str, bool], Scalar] = field(default_factory=dict)
 
     def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar:
         check_parts(column, ("this", "table"), self.source, "a column name")
@@ -88,7 +91,7 @@ class FromScope:
         if item.derived is not None:
             for key, (node, scope) in item.derived.items():
                 if key.lower() == name.lower():
-                    return Expressions(self.source, scope, clamped).bind(node).at(span)
+                    return self._derived(item, key, node, scope, clamped).at(span)
         elif item.base is not None:
             column = item.base.find_column(name)
             if column is not None:
@@ -103,6 +106,23 @@ class FromScope:
                 where = f"public.{table.name}.columns"
                 return column_scalar(column, alias, type_, False, clamped, where, span)
         raise self._missing(name, span)
+
+    def _derived(
+        self, item: Named, key: str, node: exp.Expr, scope: FromScope, clamped: bool
+    ) -> Scalar:
+        """A column of a subquery, bound once; refused where its definitions multiply."""
+        place = (item.name, key, clamped)
+        if place not in self._bound:
+            value = Expressions(self.source, scope, clamped).bind(node)
+            if sum(1 for _ in value.ast.walk()) > MAX_NODES:
+                raise Refused(
+                    f"the column {key!r} stands for too large an expression",
+                    why="subqueries that use a column several times multiply its definition",
+                    fix="compute it in fewer steps, or in a view that the data owner declares",
+                    span=self.source.span(node),
+                )
+            self._bound[place] = value
+        return self._bound[place]
 
 
 def exact(value: float) -> Fraction:

@@ -21,8 +21,11 @@ _UNPLACED = frozenset(
     }
 )  # fmt: skip
 _JOINS = frozenset(
-    "JOIN CROSS INNER LEFT RIGHT FULL OUTER SEMI ANTI ASOF NATURAL POSITIONAL".split()
-)
+    {
+        "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "ASOF",
+        "NATURAL", "POSITIONAL",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,9 @@ class Source:
         last = self._index_at(max(end for _, end in found))
         if first is None or last is None:
             return None
+        first, last = self._balanced(*self._with_name(node, first, last))
         if isinstance(node, exp.Binary | exp.Is) and not _places(node.expression):
             last = self._past_unplaced(last)
-        first, last = self._balanced(*self._with_name(node, first, last))
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
             first, last = self._whole_query(first, last)
         if isinstance(node, exp.Join):
@@ -59,7 +62,8 @@ class Source:
         first = self._index_at(span.start) if span is not None else None
         if span is None or first is None:
             return self.find(*words)
-        while first > 0 and (self._word(first - 1) in words or self._word(first - 1) == "("):
+        before = {*words, " ".join(words), "("}
+        while first > 0 and self._word(first - 1) in before:
             first -= 1
         last = self._index_at(span.end - 1)
         assert last is not None
@@ -98,8 +102,6 @@ class Source:
 
     def _past_unplaced(self, last: int) -> int:
         """The last of the words after `last` that have no place of their own."""
-        if self._next_is(last, TokenType.R_PAREN) or not self._unplaced(last + 1):
-            return last
         while self._unplaced(last + 1):
             last += 1
         if self._word(last) == "INTERVAL":

@@ -24,8 +24,11 @@ from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.sql.source import CLOSE, OPEN, Source
 
 MAX_LENGTH = 100_000
-MAX_DEPTH = 100
-_EXPLAIN = re.compile(r"(?:\s+|--[^\n]*\n|/\*.*?\*/)*(EXPLAIN)\b", re.IGNORECASE | re.DOTALL)
+_FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.FROM)
+MAX_DEPTH = 100  # of parentheses
+MAX_TREE = 250  # of operators in a row, and anything else that nests
+# Possessive: a long run of blanks or comments before another word must not be tried again.
+_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(EXPLAIN)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ def _parse(sql: str, parameters: Sequence[Any]) -> Statement:
         raise SqlError("the query must be text", fix="pass the SQL as a string")
     if len(sql) > MAX_LENGTH:
         raise Refused(f"the query is longer than {MAX_LENGTH:,} characters")
+    _check_unicode(sql)
     explained = _EXPLAIN.match(sql)
     # sqlglot swallows everything after EXPLAIN as one token, so blank the word out.
     body_text = sql if explained is None else _blank(sql, explained.start(1), explained.end(1))
@@ -74,6 +78,16 @@ def _parse(sql: str, parameters: Sequence[Any]) -> Statement:
     body, clause = _split_accuracy(source, tokens)
     options, spans = _options(source, clause)
     return Statement(source, _select(source, body), options, spans, explained is not None)
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SqlError(
+            "the query holds half of a surrogate pair, which is no character",
+            fix="decode the text as UTF-8 before it is sent",
+        ) from None
 
 
 def _blank(sql: str, start: int, end: int) -> str:
@@ -165,9 +179,11 @@ def _literal_tokens(place: Token, value: Any, number: int) -> list[Token]:
         return [token(TokenType.TRUE if value else TokenType.FALSE, str(value).upper())]
     if isinstance(value, int | float | Decimal):
         try:
-            text = format(Decimal(str(value)), "f")
-            finite = Decimal(text).is_finite() and len(text) <= 400
-        except InvalidOperation:
+            exact = Decimal(str(value))
+            finite = exact.is_finite() and -400 <= exact.adjusted() <= 400
+            text = format(exact, "f") if finite else ""
+            finite = finite and len(text) <= 400
+        except (InvalidOperation, ValueError):  # ValueError: an int of thousands of digits
             finite = False
         if not finite:
             raise SqlError(f"parameter {number} is not a finite number")
@@ -182,6 +198,7 @@ def _literal_tokens(place: Token, value: Any, number: int) -> list[Token]:
     if isinstance(value, date):
         return [token(TokenType.DATE, "DATE"), token(TokenType.STRING, value.isoformat())]
     if isinstance(value, str):
+        _check_unicode(value)
         return [token(TokenType.STRING, value)]
     raise SqlError(
         f"parameter {number} has the type {type(value).__name__}",
@@ -292,6 +309,9 @@ def _option_value(tokens: Sequence[Token], span: Span) -> Any:
 def _select(source: Source, tokens: Sequence[Token]) -> exp.Select:
     if not tokens:
         raise SqlError("there is no query before WITH ACCURACY")
+    if tokens[0].token_type not in _FIRST:
+        # The parser would fall back to a command, and log the text.
+        raise _not_a_select(source, tokens, None)
     dialect = DuckDB()
     try:
         trees = dialect.parser().parse(list(tokens), source.sql)
@@ -306,8 +326,25 @@ def _select(source: Source, tokens: Sequence[Token]) -> exp.Select:
     }:
         tree = tree.this
     if isinstance(tree, exp.Select):
+        _check_tree(source, tree)
         return tree
     raise _not_a_select(source, tokens, tree)
+
+
+def _check_tree(source: Source, tree: exp.Expr) -> None:
+    """Refuse expressions too deep to walk; a chain of AND or of OR counts as one level."""
+    waiting: list[tuple[exp.Expr, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MAX_TREE:
+            raise Refused(
+                f"an expression has more than {MAX_TREE} levels",
+                fix="shorten it: use IN for lists, or a column of a view",
+                span=source.span(node),
+            )
+        for child in node.iter_expressions():
+            chained = isinstance(node, exp.Connector) and type(child) is type(node)
+            waiting.append((child, depth if chained else depth + 1))
 
 
 def _syntax_error(source: Source, tokens: Sequence[Token], error: ParseError) -> SqlError:

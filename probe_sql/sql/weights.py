@@ -107,7 +107,8 @@ def _steps(low: Fraction, high: Fraction, grid: Fraction) -> tuple[int, int]:
 def default_grid(low: Fraction, high: Fraction) -> Fraction:
     """A power of two near (high - low) / 2^20: public, and fine enough for any threshold."""
     width = max(high - low, abs(low), abs(high)) or Fraction(1)
-    exponent = math.floor(math.log2(width)) - 20
+    # Not below 2^-1000: the database divides by it in DOUBLE.
+    exponent = max(math.floor(math.log2(width)) - 20, -1000)
     return Fraction(2) ** exponent
 
 

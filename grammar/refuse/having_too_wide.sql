@@ -1,0 +1,8 @@
+-- Bounds that no exact integer holds.
+SELECT ward FROM stays GROUP BY ward HAVING sum(steps * steps * steps) > 10
+
+-- expect:
+--   error: Refused
+--   what: the bounds of this sum are too wide for exact integers
+--   at: steps * steps * steps
+--   fix: declare tighter bounds, a smaller scale or a coarser granularity

@@ -1,0 +1,8 @@
+-- GROUP BY makes the groups.
+SELECT count(*) FROM stays HAVING count(*) > 10
+
+-- expect:
+--   error: Refused
+--   what: the query has no GROUP BY
+--   at: count(*) > 10
+--   fix: GROUP BY a column whose keys the policy declares

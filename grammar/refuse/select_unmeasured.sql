@@ -1,0 +1,8 @@
+-- An aggregate that HAVING does not measure needs a margin.
+SELECT ward, sum(cost) FROM stays GROUP BY ward HAVING count(*) > 10
+
+-- expect:
+--   error: SqlError
+--   what: HAVING does not measure sum(cost), so its value needs a margin
+--   at: sum(cost)
+--   fix: add margin = 10, confidence = 0.95 to WITH ACCURACY, or leave it out

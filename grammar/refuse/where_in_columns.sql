@@ -1,0 +1,8 @@
+-- IN takes literals.
+SELECT ward FROM stays WHERE age IN (zone, grade) GROUP BY ward HAVING count(*) > 10
+
+-- expect:
+--   error: SqlError
+--   what: IN takes a list of literals
+--   at: zone
+--   fix: write = and OR

@@ -1,0 +1,30 @@
+"""`python -m benchmarks`: the paper's experiments, and comparisons of speed and of limits."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+COMMANDS = {
+    "paper": "the paper's experiments, with a report",
+    "speed": "private queries against the same queries without privacy",
+    "ladder": "the ladder against the paper's algorithms and against the limit",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one benchmark; its own module reads the rest of the command line."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] not in COMMANDS:
+        asked_for_help = bool(arguments) and arguments[0] in ("-h", "--help")
+        print("usage: python -m benchmarks COMMAND [--help]\n")
+        for name, meaning in COMMANDS.items():
+            print(f"  {name:8s} {meaning}")
+        return 0 if asked_for_help else 2
+    module = import_module(f"benchmarks.{arguments[0]}")
+    result: int = module.main(arguments[1:])
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,6 +9,8 @@ COMMANDS = {
     "paper": "the paper's experiments, with a report",
     "speed": "private queries against the same queries without privacy",
     "ladder": "the ladder against the paper's algorithms and against the limit",
+    "unit": "queries that protect people against the same queries without privacy",
+    "people": "what protecting people costs, on the campus and retail workloads",
 }
 
 

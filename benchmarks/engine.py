@@ -96,7 +96,7 @@ class Bench:
         receipt = self._ledger.reserve(None, plan.accuracy.epsilon, sql="benchmark")
         meter = VaultMeter(
             prepared.exact, [measure.delta for measure in plan.measures], plan.row_types,
-            self._ledger, receipt, Sampler(SeededWords(seed)), plan.accuracy.epsilon,
+            self._ledger, receipt, Sampler(SeededWords(seed)), plan.accuracy.epsilon, plan.caps,
         )  # fmt: skip
         outcome = algorithms.get(plan.accuracy.algorithm).run(prepared.task, meter)
         return outcome, meter.settle(outcome.status)

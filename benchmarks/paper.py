@@ -61,14 +61,14 @@ def main(argv: list[str] | None = None) -> int:
         console.print(f"none of {', '.join(chosen)} concerns {', '.join(names)}")
         return 2
     used = sorted({cell.dataset for cell in wanted})
-    source = _source(options.source, used, console)
+    source = source_of(options.source, used, console)
     if source is None:
         return 1
     begun = time.perf_counter()
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)
     databases = {
-        name: _database(name, source, out / "data", options.rows, options.seed, console)
+        name: database_of(name, source, out / "data", options.rows, options.seed, console)
         for name in used
     }
     settings = {
@@ -105,7 +105,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _source(asked: str, names: list[str], console: Console) -> str | None:
+def source_of(asked: str, names: list[str], console: Console) -> str | None:
     """Where the rows come from; None, after a message, when it cannot be had."""
     folder = data_dir()
     missing = [name for name in names if not DATASETS[name].standin_available(folder)]
@@ -123,7 +123,7 @@ def _source(asked: str, names: list[str], console: Console) -> str | None:
     return "standin"
 
 
-def _database(
+def database_of(
     name: str, source: str, folder: Path, rows: int | None, seed: int, console: Console
 ) -> Path:
     """The dataset's database, made on first use."""

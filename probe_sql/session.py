@@ -231,9 +231,11 @@ class Connection:
         if outcome.status == "denied":
             return Denied(columns, (), (), privacy, plan.notices, reason=outcome.denial or "")
         chosen = places(outcome)
-        rows, margins = compose(plan, chosen, self._backend.keys(plan.scan, chosen), outcome.noisy)
+        body = compose(plan, chosen, self._backend.keys(plan.scan, chosen), outcome)
         confidence = plan.accuracy.confidence if plan.releases.columns else None
-        return Answer(columns, rows, margins, privacy, plan.notices, confidence=confidence)
+        return Answer(
+            columns, body.rows, body.margins, privacy, plan.notices, body.marks, confidence
+        )
 
     # --- the rest is free ---
 

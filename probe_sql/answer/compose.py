@@ -52,10 +52,19 @@ def places(outcome: Outcome) -> NDArray[np.int64]:
     return np.flatnonzero(outcome.returned).astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The rows of an answer, their margins, and their marks where there are any."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    margins: tuple[tuple[float | None, ...], ...]
+    marks: tuple[str, ...]
+
+
 def compose(
-    plan: Plan, chosen: NDArray[np.int64], keys: Mapping[int, Sequence[Any]], noisy: Noisy
-) -> tuple[tuple[tuple[Any, ...], ...], tuple[tuple[float | None, ...], ...]]:
-    """Rows and margins of the chosen groups, ordered and limited as the query says.
+    plan: Plan, chosen: NDArray[np.int64], keys: Mapping[int, Sequence[Any]], outcome: Outcome
+) -> Body:
+    """Rows of the chosen groups, ordered and limited as the query says.
 
     `keys[i]` are the values of output i for the chosen groups, for outputs that are no
     aggregates.
@@ -66,14 +75,18 @@ def compose(
         line: list[Cell] = []
         for output in range(len(plan.query.outputs)):
             if output in releases:
-                line.append(_released(plan, releases[output], int(group), noisy))
+                line.append(_released(plan, releases[output], int(group), outcome.noisy))
             else:
                 line.append((keys[output][place], None))
+        if outcome.certain is not None:  # a last cell, so that marks follow their rows
+            line.append(("certain" if outcome.certain[group] else "possible", None))
         table.append(line)
     table = _ordered(plan, table)
-    rows = tuple(tuple(value for value, _ in line) for line in table)
-    margins = tuple(tuple(margin for _, margin in line) for line in table)
-    return rows, margins
+    width = len(plan.query.outputs)
+    rows = tuple(tuple(value for value, _ in line[:width]) for line in table)
+    margins = tuple(tuple(margin for _, margin in line[:width]) for line in table)
+    marks = () if outcome.certain is None else tuple(line[width][0] for line in table)
+    return Body(rows, margins, marks)
 
 
 def _released(plan: Plan, release: Release, group: int, noisy: Noisy) -> Cell:

@@ -23,7 +23,10 @@ class Report:
 
 
 def check(path: str | os.PathLike[str], source: Any = None) -> Report:
-    """Everything that is wrong with a policy file, with lines; reads no private row."""
+    """Everything that is wrong with a policy file, with lines.
+
+    Reads no private row, but to see whether there are rows without a person that it refuses.
+    """
     name = os.fspath(path)
     try:
         policy = load_policy(path)
@@ -36,9 +39,11 @@ def check(path: str | os.PathLike[str], source: Any = None) -> Report:
     try:
         schemas = backend.schemas()
         problems += policy.check_schema(schemas)
-        backend.check_public_keys(policy)
-    except PolicyError as error:
-        problems += error.problems
+        for examine in (backend.check_public_keys, backend.check_people):
+            try:
+                examine(policy)
+            except PolicyError as error:
+                problems += error.problems
     finally:
         backend.close()
     if problems:

@@ -8,8 +8,8 @@ from typing import Any
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.logic import And, Constant, Formula, Leaf, render
-from probe_sql.plan.account import worst_sum
-from probe_sql.plan.apportion import even_beta, paper_beta
+from probe_sql.plan.apportion import even_beta, paper_beta, tight_beta
+from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Atom, Plan, first_shares, first_u, tree_epsilon
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
 from probe_sql.sql.render import render_scan, render_separate
@@ -37,6 +37,7 @@ class Explanation:
     epsilon_worst: float
     scans: tuple[str, ...]
     guarantee: str
+    people: PersonCosts | None = None
 
     def __str__(self) -> str:
         return as_text(self)
@@ -51,16 +52,20 @@ def explain(plan: Plan) -> Explanation:
     draws = _first_draws(plan)
     spent = [0.0] * len(plan.measures)
     for atom, draw in zip(plan.atoms, draws, strict=True):
-        spent[atom.measure] += draw.leaves * draw.epsilon
-    first = worst_sum(spent, plan.row_types)
+        if accuracy.algorithm == "ladder":  # one measurement serves all atoms on it
+            spent[atom.measure] = max(spent[atom.measure], draw.epsilon)
+        else:
+            spent[atom.measure] += draw.leaves * draw.epsilon
+    first = plan.unit_epsilon(spent)
+    people = None if plan.caps.column is None else person_costs(plan, spent)
     scans: tuple[str, ...] = ()
     if plan.verdict is None and accuracy.fuse:
         scans = (render_scan(plan.scan, pretty=True),)
     elif plan.verdict is None:
         scans = tuple(render_separate(plan.scan, pretty=True))
     return Explanation(
-        plan, draws, first, _unminimised(plan), _worst(plan, first), scans,
-        guarantee_sentence(plan),
+        plan, draws, first, _unminimised(plan, people), _worst(plan, first), scans,
+        guarantee_sentence(plan), people,
     )  # fmt: skip
 
 
@@ -68,10 +73,15 @@ def _first_draws(plan: Plan) -> tuple[FirstDraw, ...]:
     accuracy = plan.accuracy
     share, part = first_shares(accuracy)
     bound = prior_bound(accuracy) * part
-    single = accuracy.algorithm in ("naive", "apex")
+    ladder = accuracy.algorithm == "ladder"
+    single = accuracy.algorithm in ("naive", "apex") or ladder
     counts = [1 if single else plan.minimised.occurrences[i] for i in range(len(plan.atoms))]
     regions = [first_u(atom.range, share) for atom in plan.atoms]
-    if single or accuracy.algorithm == "probe-naive":
+    if ladder and plan.atoms:
+        weights = [atom.delta / u for atom, u in zip(plan.atoms, regions, strict=True)]
+        measures = [atom.measure for atom in plan.atoms]
+        betas = tight_beta(plan.formula, bound, weights, measures, plan.minimised.primes)
+    elif single or accuracy.algorithm == "probe-naive":
         betas = even_beta(bound, counts)
     else:
         weights = [atom.delta / u for atom, u in zip(plan.atoms, regions, strict=True)]
@@ -87,11 +97,12 @@ def prior_bound(accuracy: Accuracy) -> float:
     return accuracy.fnr if accuracy.primary == "fnr" else min(accuracy.fpr, 0.499)
 
 
-def _unminimised(plan: Plan) -> float:
+def _unminimised(plan: Plan, people: PersonCosts | None) -> float:
     """Cost of the first phase on the tree as written, by the same apportionment."""
     share, part = first_shares(plan.accuracy)
     weights = [delta / first_u(range_, share) for delta, range_ in plan.written]
-    return tree_epsilon(plan.original, weights, prior_bound(plan.accuracy) * part)
+    epsilon = tree_epsilon(plan.original, weights, prior_bound(plan.accuracy) * part)
+    return epsilon if people is None else epsilon * people.rows
 
 
 def _worst(plan: Plan, first: float) -> float:
@@ -112,7 +123,8 @@ def guarantee_sentence(plan: Plan) -> str:
         which = "every group" if plan.verdict else "no group"
         often = "always" if plan.verdict else "never"
         return f"HAVING is {often} true, so the answer is {which}, exactly and at no cost."
-    budget = f"the loss of the query is at most {a.epsilon:g}"
+    whose = "" if plan.caps.column is None else f" for one {plan.caps.column}"
+    budget = f"the loss of the query is at most {a.epsilon:g}{whose}"
     miss = f"each group that satisfies HAVING is missed with probability at most {a.fnr:g}"
     false = (
         f"the expected number of false groups is at most {a.fpr:g} times the number of groups "
@@ -143,7 +155,8 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
     minimised = plan.minimised
     return {
         "table": plan.query.relation.table.name,
-        "unit": "row",
+        "unit": plan.caps.words,
+        "caps": None if explanation.people is None else explanation.people.as_dict(),
         "keys": [{"name": k.name, "domain": keys_text(k.keys)} for k in plan.query.keys],
         "groups": plan.groups,
         "atoms": [
@@ -235,7 +248,7 @@ def as_text(explanation: Explanation) -> str:
     groups = "" if plan.groups is None else f", {plan.groups:,} groups"
     options = f"{a.algorithm}, fnr {a.fnr:g}, fpr {a.fpr:g}, epsilon at most {a.epsilon:g}"
     lines = [
-        f"table       {plan.query.relation.table.name}, privacy unit: one row",
+        f"table       {plan.query.relation.table.name}, {_unit_text(plan)}",
         f"groups      by {keys}{groups}",
         f"accuracy    {options}",
         f"HAVING      {plan.query.having_text}",
@@ -249,6 +262,10 @@ def as_text(explanation: Explanation) -> str:
     for scan in explanation.scans:
         lines += ["", "scan", *[f"  {line}" for line in scan.splitlines()]]
     return "\n".join(lines)
+
+
+def _unit_text(plan: Plan) -> str:
+    return "privacy unit: one row" if plan.caps.column is None else f"one {plan.caps.words}"
 
 
 def _leaves_text(plan: Plan) -> str:
@@ -309,11 +326,15 @@ def _tree(
 def _cost_lines(explanation: Explanation) -> list[str]:
     plan = explanation.plan
     single = plan.accuracy.algorithm in ("naive", "apex")
-    name = "the draws" if single else "first phase"
+    name = "first phase"
+    if single or plan.accuracy.algorithm == "ladder":
+        name = "the draws" if single else "first level"
     first = f"{name}: epsilon {explanation.epsilon_first:.4g}"
     if plan.minimised.leaves_after < plan.minimised.leaves_before:
         first += f" ({explanation.epsilon_unminimised:.4g} unminimised)"
     lines = [f"cost        {first}"]
+    if explanation.people is not None:
+        lines += [f"            {line}" for line in explanation.people.lines()]
     if plan.release_epsilon:
         lines.append(f"            values of the SELECT list: epsilon {plan.release_epsilon:.4g}")
     if explanation.epsilon_first + plan.release_epsilon > plan.accuracy.epsilon:

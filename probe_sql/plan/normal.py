@@ -389,7 +389,9 @@ def _axis(whole: Quotient, op: str) -> HalfLine | None:
     bound = -constant / lead
     up = (op in (">", ">=")) == (lead > 0)
     normal = tuple((part.tally.key, part.factor / lead) for part in parts if part.tally)
-    axis = (normal, None if bottom is None or bottom.tally is None else bottom.tally.key)
+    # With its guards: SUM(x) is NULL where COALESCE(SUM(x), 0) is 0, so they are two values.
+    guards = frozenset(guard.key for guard in whole.guards)
+    axis = (normal, None if bottom is None or bottom.tally is None else bottom.tally.key, guards)
     tally = parts[0].tally
     assert tally is not None
     single = len(parts) == 1 and bottom is None

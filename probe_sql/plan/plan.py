@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.errors import AccuracyError, ProbeError, Refused
+from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import (
     Constant,
     Formula,
@@ -28,6 +28,7 @@ from probe_sql.plan.account import row_types
 from probe_sql.plan.apportion import paper_beta, total_epsilon
 from probe_sql.plan.normal import Measure, NormalAtom, Normaliser
 from probe_sql.plan.release import Releases, plan_releases
+from probe_sql.plan.unit import Caps, even_loss, unit_caps
 from probe_sql.policy.model import Policy
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery, Comparison, Condition, Junction
@@ -76,6 +77,7 @@ class Plan:
     minimised: Minimised
     scan: Scan
     row_types: tuple[tuple[int, ...], ...]
+    caps: Caps
     releases: Releases
     written: tuple[tuple[int, float], ...]  # delta and range of every atom of `original`
     notices: tuple[str, ...]
@@ -92,7 +94,14 @@ class Plan:
     @property
     def release_epsilon(self) -> float:
         """What the aggregates of the SELECT list cost beyond HAVING."""
-        return math.fsum(epsilon for _, epsilon in self.releases.extra)
+        spent = [0.0] * len(self.measures)
+        for measure, epsilon in self.releases.extra:
+            spent[measure] += epsilon
+        return self.unit_epsilon(spent)
+
+    def unit_epsilon(self, epsilons: Sequence[float]) -> float:
+        """Loss of a row, or person, when measure i is drawn for all groups at `epsilons[i]`."""
+        return even_loss(epsilons, self.row_types, self.caps, self.groups)
 
     @property
     def groups(self) -> int | None:
@@ -132,13 +141,6 @@ def make_plan(sql: str, policy: Policy, parameters: Sequence[Any] = (), **argume
 
 def _plan(query: BoundQuery, accuracy: Accuracy) -> Plan:
     table = query.relation.table
-    if table.unit.column is not None:
-        raise Refused(
-            f"{table.name} protects people (unit = {table.unit.column}), and this version "
-            "answers for rows only",
-            why="a person has many rows, and their contributions are not bounded yet",
-            fix='set unit = "row" in the policy if one row is one person',
-        )
     normaliser = Normaliser()
     original = _formula(query.having, normaliser)
     normal = normaliser.atoms
@@ -175,7 +177,7 @@ def _plan(query: BoundQuery, accuracy: Accuracy) -> Plan:
     return Plan(
         query, accuracy, planned, _aggregates(normal, normaliser, place), measures, original,
         minimised, _pruned(scan), row_types(measures, normaliser.tallies),
-        _moved(releases, place),
+        unit_caps(table.unit, measures, normaliser.tallies), _moved(releases, place),
         tuple((normaliser.measures[a.measure].delta, r) for a, r in
               zip(normal, ranges, strict=True)),
         tuple(dict.fromkeys(notices)),
@@ -223,8 +225,9 @@ def _range(atom: NormalAtom, measure: Measure, rows: int, hints: Mapping[str, fl
 
 def first_shares(accuracy: Accuracy) -> tuple[float, float]:
     """Share of the range that u starts at, and share of beta spent there."""
-    single = accuracy.algorithm in ("naive", "apex")
-    share = accuracy.u if accuracy.u is not None else (0.12 if single else 0.30)
+    single = accuracy.algorithm in ("naive", "apex", "ladder")
+    default = {"naive": 0.12, "apex": 0.12, "ladder": 2.0}.get(accuracy.algorithm, 0.30)
+    share = accuracy.u if accuracy.u is not None else default
     return share, 1.0 if single else accuracy.split
 
 

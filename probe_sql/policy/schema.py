@@ -43,8 +43,10 @@ def _check_private(found: Findings, table: Table, schemas: Schemas) -> None:
             if isinstance(column.keys, TableKeys):
                 pair = (column.keys.table, column.keys.column)
                 _check_domain(found, f"{where}.keys", column.name, actual, pair, schemas)
-    if table.unit.column is not None:
-        _column(found, f"{at}.unit.column", table.name, table.unit.column, schema)
+    if table.unit.column is not None and find(schema, table.unit.column) is None:
+        what = f"{table.name} has no column {quoted(table.unit.column)}, and without it the rows of "
+        what += "one person cannot be told from those of another"
+        found.add(f"{at}.unit.column", what, "keep that column in the table or view")
     for index, joint in enumerate(table.joint_keys):
         for name, other in zip(joint.columns, joint.table_columns, strict=True):
             actual = find(schema, name)

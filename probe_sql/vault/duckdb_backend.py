@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import threading
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
@@ -23,12 +25,15 @@ from probe_sql.errors import (
     PolicyError,
     ProbeError,
     Problem,
+    Refused,
 )
 from probe_sql.policy.model import Policy
 from probe_sql.policy.names import find, place
-from probe_sql.sql.domain import domain_key
+from probe_sql.sql.domain import MAX_GROUPS, domain_key
+from probe_sql.sql.keys import points
 from probe_sql.sql.render import (
     render_domain,
+    render_key_sizes,
     render_keys,
     render_scan,
     render_separate,
@@ -39,7 +44,8 @@ from probe_sql.types import SqlType, parse_type
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.failures import Failure, opening_error, scan_error
-from probe_sql.vault.loading import CATALOG, identifier, literal, load
+from probe_sql.vault.loading import CATALOG, WHOLE, identifier, literal, load
+from probe_sql.vault.people import People
 from probe_sql.vault.runner import Runner
 from probe_sql.vault.sources import Files, Layout
 
@@ -87,10 +93,11 @@ class DuckDBBackend:
         self._domains: dict[Hashable, _Domain] = {}  # the oldest first
         self._latest: tuple[Scan, _Domain] | None = None
         self._numbers = count()
+        self._people = People(layout, Path(self._spill) / "bounded", self._execute)
         try:
             self._set_limits(threads, memory)
             self._load(layout, policy)
-            self._lock(layout)
+            self._lock(layout, policy)
             self._schemas: Schemas = self._run(_schemas)
         except BaseException:
             self.close()
@@ -145,7 +152,8 @@ class DuckDBBackend:
         if isinstance(outcome, Failure):
             raise opening_error(outcome, steps[-1])
 
-    def _lock(self, layout: Layout) -> None:
+    def _lock(self, layout: Layout, policy: Policy | None) -> None:
+        private = [literal(f"{folder}/") for folder in self._people.folders(policy)]
         parquet = [
             literal(str(path))
             for source in layout.private.values()
@@ -154,6 +162,7 @@ class DuckDBBackend:
         ]
         for setting in (
             f"SET allowed_paths = [{', '.join(parquet)}]",
+            f"SET allowed_directories = [{', '.join(private)}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
         ):
@@ -206,6 +215,7 @@ class DuckDBBackend:
         key = domain_key(scan)
         found = self._domains.pop(key, None)
         if found is None:
+            self._check_size(scan)
             sql = render_domain(scan)
             found = self._run(partial(_make_domain, sql=sql, number=next(self._numbers)))
         self._domains[key] = found
@@ -214,6 +224,20 @@ class DuckDBBackend:
             oldest = self._domains.pop(next(iter(self._domains)))
             self._run(partial(_rows, sql=f"DROP TABLE {oldest.table}"))
         return found
+
+    def _check_size(self, scan: Scan) -> None:
+        """Refuse a product of keys that would not end, before it is begun."""
+        known = [points(key) for key in scan.keys]
+        if None not in known and math.prod(size or 0 for size in known) <= MAX_GROUPS:
+            return
+        sizes = [int(self._run(partial(_rows, sql=sql))[0][0]) for sql in render_key_sizes(scan)]
+        size = math.prod(sizes)
+        if size > MAX_GROUPS:
+            raise Refused(
+                f"the key domain has {size:,} groups",
+                why=f"every group of the domain is measured, at most {MAX_GROUPS:,}",
+                fix="group by coarser keys, or declare the combinations in a public table",
+            )
 
     def check_public_keys(self, policy: Policy) -> None:
         """Raise `PolicyError` unless every public table is unique on its declared key."""
@@ -236,6 +260,10 @@ class DuckDBBackend:
         if problems:
             raise PolicyError(problems, policy.source or "policy")
 
+    def check_people(self, policy: Policy) -> None:
+        """Raise `PolicyError` where a row has no person and the policy refuses such rows."""
+        self._people.check(policy, self.schemas())
+
     # --- the scan -----------------------------------------------------------------------
 
     def measure(self, scan: Scan, fuse: bool = True, progress: Progress | None = None) -> Exact:
@@ -245,8 +273,12 @@ class DuckDBBackend:
         it raises was written without looking at the database's own message.
         """
         domain = self._domain(scan)
+        table = scan.relation.table
+        people = table.unit.column is not None
         if not scan.measures:
-            return Exact((), domain.size)
+            return Exact((), domain.size, people)
+        if people:
+            self._people.bound(table, self._schemas, progress)
         if fuse:
             statements = [render_scan(scan, domain=domain.table)]
         else:
@@ -256,7 +288,7 @@ class DuckDBBackend:
         for index, sql in enumerate(statements):
             share = _share(progress, index, len(statements))
             columns += self._run(partial(_columns, sql=sql, prefix="m"), share)
-        exact = Exact(columns, domain.size)
+        exact = Exact(columns, domain.size, people)
         for column in columns:
             if column.flags.writeable:
                 column.fill(0)
@@ -270,6 +302,9 @@ class DuckDBBackend:
         if isinstance(outcome, Failure):
             raise scan_error(outcome)
         return outcome
+
+    def _execute(self, sql: str, progress: Progress | None) -> list[tuple[Any, ...]]:
+        return self._run(partial(_rows, sql=sql), progress)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -304,6 +339,7 @@ def _schemas(connection: Connection) -> Schemas:
         connection,
         "SELECT database_name, table_name, column_name, data_type FROM duckdb_columns()"
         " WHERE NOT internal AND schema_name = 'main'"
+        f" AND NOT starts_with(table_name, '{WHOLE}')"
         f" ORDER BY database_name = '{CATALOG}', table_name, column_index",
     ):
         found.setdefault((database, table), {})[column] = parse_type(type_)

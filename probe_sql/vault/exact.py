@@ -28,19 +28,25 @@ class Exact:
     docs/proofs/receipt.md.
     """
 
-    __slots__ = ("__columns", "__groups")
+    __slots__ = ("__columns", "__groups", "__people")
 
-    def __init__(self, columns: Sequence[Ints], groups: int) -> None:
+    def __init__(self, columns: Sequence[Ints], groups: int, people: bool = False) -> None:
         if any(column.shape != (groups,) or column.dtype != np.int64 for column in columns):
             raise InternalError("A scan returned a measure of the wrong shape.")
         own = tuple(np.array(column, dtype=np.int64, copy=True) for column in columns)
         object.__setattr__(self, "_Exact__columns", own)
         object.__setattr__(self, "_Exact__groups", groups)
+        object.__setattr__(self, "_Exact__people", people)
 
     @property
     def groups(self) -> int:
         """Size of the key domain, which is public."""
         return int(object.__getattribute__(self, "_Exact__groups"))
+
+    @property
+    def people(self) -> bool:
+        """Whether the table protects people, whose rows were bounded; the policy says so."""
+        return bool(object.__getattribute__(self, "_Exact__people"))
 
     def close(self) -> None:
         """Overwrite the values with zeros and drop them; nothing can be drawn afterwards."""
@@ -67,7 +73,7 @@ class Exact:
         return repr(self)
 
     def __dir__(self) -> list[str]:
-        return ["close", "groups"]
+        return ["close", "groups", "people"]
 
     __setattr__ = __delattr__ = _refuse
     __iter__ = __next__ = __reversed__ = __contains__ = __len__ = __length_hint__ = _refuse

@@ -23,6 +23,7 @@ from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
 from probe_sql.vault.sources import Files, Frame, Layout
 
 CATALOG = "source"  # the attached database
+WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
 _DELIMITERS = (",", ";", "\t", "|")
 _FRAME = "probe_sql frame"
 
@@ -54,12 +55,15 @@ def load(
             if fold(known) not in copied and (policy is None or _named(policy, known)):
                 yield f"the table {table}"
                 origin = f"{CATALOG}.main.{identifier(table)}"
-                connection.execute(f"CREATE VIEW {identifier(known)} AS SELECT * FROM {origin}")
+                name = identifier(_loaded_name(policy, known))
+                connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {origin}")
+                _hide(connection, policy, known)
     for table, source in layout.private.items():
         yield f"the table {table}"
         known = _policy_name(policy, table)
         declared = policy.find_table(known) if policy is not None else None
-        _load_private(connection, known, source, policy, declared)
+        _load_private(connection, _loaded_name(policy, known), source, policy, declared)
+        _hide(connection, policy, known)
 
 
 def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -85,6 +89,25 @@ def _policy_name(policy: Policy | None, table: str) -> str:
         return table
     known = policy.find_table(table) or policy.find_public(table)
     return table if known is None else known.name
+
+
+def _loaded_name(policy: Policy | None, table: str) -> str:
+    """The name under which all rows of a table are found."""
+    declared = policy.find_table(table) if policy is not None else None
+    people = declared is not None and declared.unit.column is not None
+    return f"{WHOLE}{table}" if people else table
+
+
+def _hide(connection: duckdb.DuckDBPyConnection, policy: Policy | None, table: str) -> None:
+    """Under its own name, show a table that protects people without rows.
+
+    Privacy: until their rows are bounded nothing can be counted, whatever goes wrong.
+    """
+    whole = _loaded_name(policy, table)
+    if whole != table:
+        connection.execute(
+            f"CREATE TEMP VIEW {identifier(table)} AS SELECT * FROM {identifier(whole)} WHERE false"
+        )
 
 
 # --- public: copied, types as DuckDB reads them -------------------------------------------

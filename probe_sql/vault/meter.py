@@ -21,13 +21,16 @@ from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.plan.account import OverBudget
+from probe_sql.plan.unit import ROW, Caps
 from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
+from probe_sql.vault.released import Released
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Draw = tuple[int, float, Mask]  # measure, epsilon, groups
+Cost = tuple[int, int | Ints, Mask]  # measure, steps, groups
 
 _PRECISION = 60  # the limit has so many bits in steps, so a sum with one draw fits 64 bits
 
@@ -40,10 +43,12 @@ class VaultMeter:
 
     Privacy: a receipt opens one meter, once, in the process that reserved it, and is verified
     with the ledger before the first draw. For each row type (a set of measures that one row
-    can enter together, theory 5) the meter sums the epsilons at which each group was
-    drawn; the loss is the largest sum over types and groups. A draw that would pass the limit
-    raises `OverBudget` before a random word is read; a draw that is made was counted
-    first, so a failure in between counts too much, never too little.
+    can enter together, theory 5) the meter sums the epsilons at which each group was drawn and
+    the finest level at which each measure was revealed; the loss is the largest sum over
+    types and groups, or, where a person is protected, the largest that one person can meet
+    within the `caps`. A draw that would pass the limit raises `OverBudget` before a random
+    word is read; a draw that is made was counted first, so a failure in between counts too
+    much, never too little.
     """
 
     def __init__(
@@ -55,16 +60,21 @@ class VaultMeter:
         receipt: Receipt,
         sampler: Sampler,
         epsilon_max: float,
+        caps: Caps = ROW,
     ) -> None:
         values = unsealed(exact)
         covered = {measure for members in row_types for measure in members}
         if len(deltas) != len(values) or covered != set(range(len(values))):
             raise InternalError("The plan's measures and row types do not fit the scan.")
+        if exact.people != (caps.column is not None):
+            raise InternalError("The caps are not those of the table that was scanned.")
         _claim(receipt)
+        layers = caps.layers(row_types)
+        self._caps = caps
         self._exact = exact
         self._deltas = tuple(deltas)
         self._types = tuple(
-            tuple(t for t, members in enumerate(row_types) if measure in members)
+            tuple(t for t, members in enumerate(layers) if measure in members)
             for measure in range(len(deltas))
         )
         self._ledger = ledger
@@ -73,9 +83,11 @@ class VaultMeter:
         limit = min(receipt.epsilon, epsilon_max)
         self._step = Fraction(2) ** (math.frexp(limit)[1] - _PRECISION)
         self._limit = math.floor(Fraction(limit) / self._step)
-        self._totals = np.zeros((len(row_types), exact.groups), dtype=np.int64)
-        self._held = np.zeros(len(row_types), dtype=np.int64)
-        self._worst = 0  # the largest of `_totals`
+        self._totals = np.zeros((len(layers), exact.groups), dtype=np.int64)
+        self._held = np.zeros(len(layers), dtype=np.int64)
+        self._worst = 0  # what `_totals` come to for a row, or for a person
+        self._released = tuple(Released(exact.groups) for _ in deltas)
+        self._paid = np.zeros((len(deltas), exact.groups), dtype=np.int64)  # for levels revealed
         self._verified: int | None = None  # the process that did
         self._open = True
         self._settled = False
@@ -98,34 +110,53 @@ class VaultMeter:
         below = losses.astype(np.int64) < worst
         losses[below] = np.nextafter(losses[below], np.inf)
         losses *= float(self._step)  # a power of two: exact
-        return losses
+        rows = self._caps.per_group
+        return losses if rows == 1 else np.where(worst, np.nextafter(losses * rows, np.inf), 0.0)
 
     # --- asking -------------------------------------------------------------------------
 
-    def affordable(self, draws: Sequence[Draw]) -> bool:
+    def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
         """Whether all these (measure, epsilon, groups) together stay within the limit."""
+        costs = [*self._costs(draws), *self._further(reveals)]
+        if self._caps.column is not None:
+            totals = self._totals + self._held[:, np.newaxis]
+            for measure, steps, groups in costs:
+                self._add(totals, measure, steps, groups)
+            return not costs or self._caps.worst(totals) <= self._limit
         for row_type, held in enumerate(self._held.tolist()):
             totals = self._totals[row_type].copy()
             touched = False
-            for measure, epsilon, groups in draws:
+            for measure, steps, groups in costs:
                 if row_type in self._types[measure] and groups.any():
                     touched = True
-                    np.add(totals, self._steps(epsilon), out=totals, where=groups)
+                    np.add(totals, steps, out=totals, where=groups)
                     np.minimum(totals, self._limit + 1, out=totals)
             if touched and int(totals.max()) + held > self._limit:
                 return False
         return True
 
-    def loss_after(self, draws: Sequence[Draw]) -> float:
+    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> float:
         """The loss if these draws and those held were made, whether or not the limit covers it."""
-        worst = 0.0
-        for row_type, held in enumerate(self._held.tolist()):
-            losses = (self._totals[row_type] + held) * float(self._step)
-            for measure, epsilon, groups in draws:
-                if row_type in self._types[measure]:
-                    losses = losses + epsilon * groups
-            worst = max(worst, float(losses.max(initial=0.0)))
-        return worst
+        totals = self._totals + self._held[:, np.newaxis]
+        losses: Floats = totals.astype(np.float64) * float(self._step)
+        for measure, epsilon, groups in draws:
+            for row_type in self._types[measure]:
+                losses[row_type] += epsilon * groups
+        for measure, epsilon, groups in reveals:
+            more = np.maximum(epsilon - self._paid[measure] * float(self._step), 0.0) * groups
+            for row_type in self._types[measure]:
+                losses[row_type] += more
+        return float(self._caps.worst(losses))
+
+    def _costs(self, draws: Sequence[Draw]) -> list[Cost]:
+        return [(measure, self._steps(epsilon), groups) for measure, epsilon, groups in draws]
+
+    def _further(self, reveals: Sequence[Draw]) -> list[Cost]:
+        """What levels cost beyond those that were revealed; one level for each measure."""
+        return [
+            (measure, np.maximum(self._steps(epsilon) - self._paid[measure], 0), groups)
+            for measure, epsilon, groups in reveals
+        ]
 
     def hold(self, draws: Sequence[tuple[int, float]]) -> None:
         """Set aside what later draws of (measure, epsilon) for all groups will cost.
@@ -152,14 +183,9 @@ class VaultMeter:
         parameters and receipt are checked, the spend is counted, noise is drawn, the sum
         is formed. Groups that are not asked for are not read.
         """
-        check_parameters(epsilon, self._deltas[measure])
-        if groups.dtype != np.bool_ or groups.shape != (self.groups,):
-            raise InternalError("A draw needs one truth value for each group.")
+        self._check(measure, epsilon, groups)
         with self._lock:
-            if not self._open:
-                raise InternalError("The meter is closed: nothing can be drawn any more.")
-            values = unsealed(self._exact)[measure]
-            self._verify()
+            values = self._values(measure)
             self._count(measure, self._steps(epsilon), groups)
             faults.point("vault.draw.before")
             asked = np.flatnonzero(groups)
@@ -169,25 +195,79 @@ class VaultMeter:
             faults.point("vault.draw.after")
             return noisy
 
+    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 elsewhere.
+
+        Privacy: a group's value at a coarser level is its value at a finer one plus
+        independent noise (docs/proofs/noise.md, section 6), so the loss of (measure, group)
+        grows to `epsilon`, not by it. Counted, then drawn, as in `draw`. A level may not be
+        coarser than the last; the last one again is the same value, at no loss.
+        """
+        self._check(measure, epsilon, groups)
+        with self._lock:
+            values, released = self._values(measure), self._released[measure]
+            coarser = released.coarser(epsilon, groups)
+            steps = self._steps(epsilon)
+            self._count(measure, steps - self._paid[measure], coarser)
+            self._paid[measure, coarser] = steps
+            faults.point("vault.draw.before")
+            released.sharpen(self._sampler, epsilon, self._deltas[measure], coarser)
+            asked = np.flatnonzero(groups)
+            noisy = np.zeros(self.groups, dtype=np.int64)
+            noisy[asked] = add_noise(values[asked], released.noise(asked))
+            faults.point("vault.draw.after")
+            return noisy
+
+    def _check(self, measure: int, epsilon: float, groups: Mask) -> None:
+        check_parameters(epsilon, self._deltas[measure])
+        if groups.dtype != np.bool_ or groups.shape != (self.groups,):
+            raise InternalError("A draw needs one truth value for each group.")
+
+    def _values(self, measure: int) -> Ints:
+        """The exact values, once the meter is known to be open and its receipt good."""
+        if not self._open:
+            raise InternalError("The meter is closed: nothing can be drawn any more.")
+        values = unsealed(self._exact)[measure]
+        self._verify()
+        return values
+
     def _verify(self) -> None:
         """Ask the ledger before the first draw, and again after a fork, where it refuses."""
         if self._verified != getpid():
             self._ledger.verify(self._receipt)
             self._verified = getpid()
 
-    def _count(self, measure: int, steps: int, groups: Mask) -> None:
+    def _count(self, measure: int, steps: int | Ints, groups: Mask) -> None:
         """Add the cost of a draw to the groups' totals, or raise `OverBudget` and add nothing."""
         if not groups.any():
             return
+        if self._caps.column is not None:
+            self._count_person(measure, steps, groups)
+            return
         worst = self._worst
         for row_type in self._types[measure]:
-            highest = int(self._totals[row_type].max(where=groups, initial=0)) + steps
+            highest = int((self._totals[row_type] + steps).max(where=groups, initial=0))
             if highest + int(self._held[row_type]) > self._limit:
                 raise OverBudget
             worst = max(worst, highest)
         for row_type in self._types[measure]:
             np.add(self._totals[row_type], steps, out=self._totals[row_type], where=groups)
         self._worst = worst
+
+    def _count_person(self, measure: int, steps: int | Ints, groups: Mask) -> None:
+        """The same where a person is protected, who may be in many groups at once."""
+        totals = self._totals.copy()
+        self._add(totals, measure, steps, groups)
+        worst = int(self._caps.worst(totals))
+        if max(worst, self._caps.worst(totals + self._held[:, np.newaxis])) > self._limit:
+            raise OverBudget
+        self._totals, self._worst = totals, worst
+
+    def _add(self, totals: Ints, measure: int, steps: int | Ints, groups: Mask) -> None:
+        """Add the cost of a draw; totals just beyond the limit stay there."""
+        for row_type in self._types[measure]:
+            np.add(totals[row_type], steps, out=totals[row_type], where=groups)
+            np.minimum(totals[row_type], self._limit + 1, out=totals[row_type])
 
     # --- ending -------------------------------------------------------------------------
 

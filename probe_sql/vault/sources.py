@@ -80,6 +80,7 @@ def open_backend(
     if policy is not None:
         try:
             backend.check_public_keys(policy)
+            backend.check_people(policy)
         except BaseException:
             backend.close()
             raise

@@ -182,20 +182,26 @@ def test_per_group_thresholds_come_from_a_public_table(policy: Policy) -> None:
     assert len(plan.scan.thresholds) == 1
 
 
-def test_a_table_of_people_is_refused_rather_than_answered_for_rows() -> None:
+def test_a_table_of_people_is_planned_with_their_caps() -> None:
     policy = parse_policy(
         """
         [budget]
         epsilon = 1.0
         [tables.visits]
-        unit = { column = "person", max_rows = 3 }
+        unit = { column = "person", max_rows = 5, max_groups = 2, max_rows_per_group = 2 }
         [tables.visits.columns]
         person = {}
         ward = { keys = ["A", "B"] }
         """
     )
-    with pytest.raises(Refused, match="protects people"):
-        make_plan("SELECT ward FROM visits GROUP BY ward HAVING count(*) > 5", policy)
+    having = "count(*) > 5 AND count(DISTINCT person) > 2"
+    plan = make_plan(f"SELECT ward FROM visits GROUP BY ward HAVING {having}", policy)
+    caps = plan.caps
+    assert (caps.column, caps.most) == ("person", 5)
+    assert (caps.rows, caps.groups, caps.per_group) == (4, 2, 2)
+    assert caps.once == {1}
+    assert plan.unit_epsilon([1.0, 0.0]) == pytest.approx(4)
+    assert plan.unit_epsilon([0.0, 1.0]) == pytest.approx(2)
 
 
 def test_more_than_sixteen_atoms_are_refused(policy: Policy) -> None:

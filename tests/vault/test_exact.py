@@ -55,7 +55,7 @@ def test_it_cannot_be_turned_into_anything(way: Callable[[Any], object]) -> None
 
 def test_its_attributes_are_public_facts() -> None:
     exact = sealed()
-    assert dir(exact) == ["close", "groups"]
+    assert dir(exact) == ["close", "groups", "people"]
     assert exact.groups == 2
 
 

@@ -1,0 +1,149 @@
+"""Bound every person's rows once: keep at most T, chosen by a keyed hash, in a table of their own.
+
+Privacy: which rows of a person stay is a function of that person's rows, the key and T. The rows
+with the least (hash, columns) stay; the order of rows and other people play no part.
+People with at most T rows keep them all, without being ranked; of the others, most rows are
+ruled out by a hash that is surely too large, before the rest is ranked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from probe_sql.policy.model import Table
+from probe_sql.policy.names import fold
+from probe_sql.types import Kind, SqlType
+from probe_sql.vault.loading import WHOLE, identifier
+
+Run = Callable[[str], list[tuple[Any, ...]]]
+
+_HEAVY = "probe_sql_heavy"
+_SHORT = "probe_sql_short"
+_TOP = 2**64 - 1
+_PART_ROWS = 4_000_000  # rows ranked at once
+_PARTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Bounding:
+    """How one table is bounded: where its rows come from, and what of them is kept."""
+
+    source: str  # the table with all rows, as SQL
+    person: str
+    columns: tuple[str, ...]  # declared: what queries can read
+    hashed: tuple[str, ...]  # all that can be hashed
+    most: int
+    drop_missing: bool
+    key: int
+
+    @property
+    def hash(self) -> str:
+        """The hash of a row under the key, as SQL."""
+        columns = ", ".join(identifier(column) for column in self.hashed)
+        return f"hash({self.key}::UBIGINT, {columns})"
+
+    @property
+    def listed(self) -> str:
+        return ", ".join(identifier(column) for column in self.columns)
+
+    def described(self) -> tuple[object, ...]:
+        """All that the choice depends on beside the rows."""
+        return (
+            self.person, self.columns, self.hashed, self.most, self.drop_missing, self.key,
+        )  # fmt: skip
+
+
+def bounding(table: Table, schema: Mapping[str, SqlType], key: int) -> Bounding:
+    """The bounding of a table that protects people; `schema` are the columns of its source."""
+    unit = table.unit
+    assert unit.column is not None
+    assert unit.max_rows is not None
+    declared = {fold(name) for name in table.columns}
+    columns = tuple(name for name in schema if fold(name) in declared)
+    hashed = tuple(n for n, t in schema.items() if n in columns or t.kind is not Kind.OTHER)
+    return Bounding(
+        identifier(WHOLE + table.name), identifier(unit.column), columns, hashed, unit.max_rows,
+        unit.null != "own", key,
+    )  # fmt: skip
+
+
+def missing_people(how: Bounding, run: Run) -> bool:
+    """Whether some row has no person."""
+    return bool(run(f"SELECT 1 FROM {how.source} WHERE {how.person} IS NULL LIMIT 1"))
+
+
+def build(how: Bounding, target: str, run: Run) -> None:
+    """Fill the table `target`, which does not exist yet, with the rows that stay."""
+    try:
+        _find_heavy(how, run)
+        _keep_light(how, target, run)
+        for part in _parts(how, run):
+            _rank(how, target, _HEAVY, f"{how.hash} <= probe_sql_cut{part}", run)
+        _complete(how, target, run)
+    finally:
+        for name in (_HEAVY, _SHORT):
+            run(f"DROP TABLE IF EXISTS {name}")
+
+
+def _find_heavy(how: Bounding, run: Run) -> None:
+    """People with more than T rows, and the largest hash of theirs that is worth ranking.
+
+    About T + 6 sqrt(T) + 10 of a person's rows lie below it, so at least T nearly always do.
+    """
+    ranked = how.most + 6 * math.isqrt(how.most) + 10
+    share = f"18446744073709549568.0::DOUBLE * ({ranked} / probe_sql_n)"
+    run(
+        f"CREATE TEMP TABLE {_HEAVY} AS SELECT probe_sql_person, {how.most} AS probe_sql_want,"
+        f" least(probe_sql_n, {ranked}) AS probe_sql_ranked, CASE WHEN probe_sql_n <= {ranked}"
+        f" THEN {_TOP}::UBIGINT ELSE floor({share})::UBIGINT END AS probe_sql_cut"
+        f" FROM (SELECT {how.person} AS probe_sql_person, count(*) AS probe_sql_n"
+        f" FROM {how.source} WHERE {how.person} IS NOT NULL GROUP BY 1"
+        f" HAVING count(*) > {how.most})"
+    )
+
+
+def _keep_light(how: Bounding, target: str, run: Run) -> None:
+    """Make the table, with all rows of everyone else."""
+    present = f" WHERE {how.person} IS NOT NULL" if how.drop_missing else ""
+    run(
+        f"CREATE TABLE {target} AS SELECT {how.listed} FROM {how.source}"
+        f" ANTI JOIN {_HEAVY} ON {how.person} = probe_sql_person{present}"
+    )
+
+
+def _parts(how: Bounding, run: Run) -> list[str]:
+    """Conditions that divide the people, so that not too many rows are ranked at once."""
+    (rows,) = run(f"SELECT coalesce(sum(probe_sql_ranked), 0)::BIGINT FROM {_HEAVY}")[0]
+    count = min(_PARTS, math.ceil(rows / _PART_ROWS))
+    if count <= 1:
+        return [""] * count
+    return [f" AND hash({how.person}) % {count} = {number}" for number in range(count)]
+
+
+def _rank(how: Bounding, target: str, people: str, condition: str, run: Run) -> None:
+    """Add the first rows that `people` want, of those that satisfy the condition."""
+    run(
+        f"INSERT INTO {target} SELECT {how.listed} FROM (SELECT {how.listed}, probe_sql_want,"
+        f" row_number() OVER (PARTITION BY {how.person} ORDER BY {how.hash}, {how.listed})"
+        f" AS probe_sql_place FROM {how.source} JOIN {people} ON {how.person} = probe_sql_person"
+        f" WHERE {condition}) WHERE probe_sql_place <= probe_sql_want"
+    )
+
+
+def _complete(how: Bounding, target: str, run: Run) -> None:
+    """Look above the cut for the rows that the few still want of whom too few lay below it.
+
+    Those below were their first rows, so that these are the next.
+    """
+    run(
+        f"CREATE TEMP TABLE {_SHORT} AS SELECT probe_sql_person, probe_sql_cut,"
+        " probe_sql_want - coalesce(probe_sql_n, 0) AS probe_sql_want"
+        f" FROM {_HEAVY} LEFT JOIN (SELECT {how.person} AS probe_sql_kept, count(*) AS probe_sql_n"
+        f" FROM {target} GROUP BY 1) ON probe_sql_person = probe_sql_kept"
+        " WHERE coalesce(probe_sql_n, 0) < probe_sql_want"
+    )
+    if run(f"SELECT 1 FROM {_SHORT} LIMIT 1"):
+        _rank(how, target, _SHORT, f"{how.hash} > probe_sql_cut", run)

@@ -1,0 +1,124 @@
+"""The bounded tables of a connection: found beside the source, or built before the first scan."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from probe_sql.errors import PolicyError, Problem, ScanError
+from probe_sql.policy.model import Policy, Table
+from probe_sql.policy.names import find, place
+from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.bounding import Bounding, bounding, build, missing_people
+from probe_sql.vault.failures import Failure, scan_error
+from probe_sql.vault.loading import identifier, literal
+from probe_sql.vault.shelf import Shelf, open_shelf, shelf_folder
+from probe_sql.vault.sources import Layout
+
+Execute = Callable[[str, Progress | None], list[tuple[Any, ...]]]
+
+_DRAFT = "probe_sql_draft"
+
+
+class People:
+    """Bounds the rows of people, once for a table, through `execute`.
+
+    Privacy: until a table is bounded, its name shows no rows (`loading`); afterwards it shows the
+    bounded rows and never again any others.
+    """
+
+    def __init__(self, layout: Layout, spare: Path, execute: Execute) -> None:
+        self._layout = layout
+        self._spare = spare  # a private directory that ends with the connection
+        self._execute = execute
+        self._done: set[str] = set()
+        self._turn = threading.Lock()
+
+    def folders(self, policy: Policy | None) -> list[Path]:
+        """Directories in which bounded tables may lie; none where no table protects people."""
+        found = set()
+        for table in policy.tables.values() if policy is not None else ():
+            if table.unit.column is not None:
+                found |= {self._spare, shelf_folder(self._layout, table.name) or self._spare}
+        return sorted(found)
+
+    def check(self, policy: Policy, schemas: Schemas) -> None:
+        """Raise `PolicyError` where a row has no person and the policy refuses such rows.
+
+        Privacy: whether there is such a row is a fact about rows. The owner who writes `refuse`
+        vouches that there is none, and is told where that is wrong.
+        """
+        problems = []
+        for table in policy.tables.values():
+            schema = find(schemas, table.name)
+            column = table.unit.column
+            if schema is None or column is None or table.unit.null != "refuse":
+                continue
+            if find(schema, column) is None:
+                continue  # the policy's own check of schemas reports it
+            if missing_people(bounding(table, schema, 0), partial(self._run, progress=None)):
+                what = f"{table.name} has rows whose {column} is NULL, and null = refuse"
+                fix = 'write null = "drop" to leave them out, or null = "own"'
+                problems.append(Problem(f"{place('tables', table.name)}.unit.null", what, fix))
+        if problems:
+            raise PolicyError(problems, policy.source or "policy")
+
+    def bound(self, table: Table, schemas: Schemas, progress: Progress | None = None) -> None:
+        """Have the rows of every person bounded, now or as they were kept, for all later scans."""
+        with self._turn:
+            if table.name in self._done:
+                return
+            shelf = open_shelf(self._layout, table.name, self._spare)
+            how = bounding(table, schemas[table.name], shelf.key)
+            place = shelf.place(table.name, how.described())
+            if not place.exists() or not self._shown(table, place):
+                self._build(how, shelf, place, progress)
+                if not self._shown(table, place):
+                    raise scan_error(Failure.FILE)
+            self._done.add(table.name)
+
+    def _shown(self, table: Table, place: Path) -> bool:
+        """Show a kept table under the table's name; False if its file is damaged."""
+        kept = identifier(f"probe_sql kept {table.name}")
+        view = f"CREATE OR REPLACE TEMP VIEW {identifier(table.name)} AS SELECT * FROM {kept}.rows"
+        try:
+            self._run(f"ATTACH {literal(str(place))} AS {kept} (READ_ONLY)")
+            self._run(view)
+        except ScanError:
+            return False
+        return True
+
+    def _build(self, how: Bounding, shelf: Shelf, place: Path, progress: Progress | None) -> None:
+        """Make the file of a bounded table, whole or not at all."""
+        draft = shelf.draft(place)
+        try:
+            self._run(f"ATTACH {literal(str(draft))} AS {_DRAFT}")
+            try:
+                build(how, f"{_DRAFT}.rows", self._stepwise(progress))
+            finally:
+                self._run(f"DETACH {_DRAFT}")
+            shelf.keep(draft, place)
+        except OSError:
+            raise scan_error(Failure.FILE) from None
+        finally:
+            shelf.discard(draft)
+
+    def _stepwise(self, progress: Progress | None) -> Callable[[str], list[tuple[Any, ...]]]:
+        """Run statements whose number is not known: each moves a third of the way that is left."""
+        left = 1.0
+
+        def run(sql: str) -> list[tuple[Any, ...]]:
+            nonlocal left
+            start, width = 1 - left, left / 3
+            left -= width
+            if progress is None:
+                return self._run(sql)
+            return self._run(sql, lambda fraction: progress(start + width * fraction))
+
+        return run
+
+    def _run(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+        return self._execute(sql, progress)

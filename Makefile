@@ -12,12 +12,13 @@ DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint format clean
+.PHONY: help demo test test-all audit lint format clean
 
 help:
 	@echo "make demo      build a small clinic and ask it a private query"
 	@echo "make test      run the fast tests"
 	@echo "make test-all  run every test, the slow ones too"
+	@echo "make audit     attack the engine from outside, at full length (an hour or more)"
 	@echo "make lint      ruff check, ruff format --check, mypy --strict"
 	@echo "make format    let ruff sort imports and format"
 	@echo "make clean     remove $(VENV), caches and build products"
@@ -35,6 +36,15 @@ test: $(DEV)
 test-all: $(DEV)
 	@echo "==> all tests"
 	@$(BIN)/python -m pytest -q -n auto -m "" $(PYTEST_ARGS)
+
+audit: $(DEV)
+	@echo "==> the full audit: docs/audit.md says what it tries"
+	@AUDIT_SOUP=12000 AUDIT_DIFFERENTIAL=4000 AUDIT_RUNS=3000 AUDIT_FUZZ=40 \
+	  $(BIN)/python -m pytest -q -n auto -m "" tests/audit $(PYTEST_ARGS)
+	@if $(BIN)/python -c 'import atheris' 2> /dev/null; then \
+	  echo "==> coverage-guided fuzzing of the SQL front, seven minutes"; \
+	  $(BIN)/python -m tests.audit.atheris_sql -max_total_time=420 -max_len=600; \
+	else echo "notice: without atheris ($(BIN)/pip install atheris) nothing guides the fuzzing."; fi
 
 lint: $(DEV)
 	@echo "==> ruff check"

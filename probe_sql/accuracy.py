@@ -14,7 +14,7 @@ from typing import Any
 
 from probe_sql.errors import AccuracyError
 
-ALGORITHMS = ("naive", "apex", "probe", "probe-naive", "probe-ent")
+ALGORITHMS = ("naive", "apex", "probe", "probe-naive", "probe-ent", "ladder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,10 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             Option("margin", "number", "half-width of a SELECT aggregate HAVING does not measure",
                    0),
             Option("confidence", "number", "probability that the margin holds", 0, 1),
+            Option("on_exhausted", "choice", "at the end of the budget: deny, or mark what is open",
+                   choices=("deny", "mark")),
+            Option("fpr_scope", "choice", "what fpr bounds: the rate over all, or each group",
+                   choices=("rate", "group")),
             Option("fuse", "flag", "one scan for all atoms (true) or one for each (false)"),
         )
     }
@@ -109,6 +113,8 @@ class Accuracy:
     fine_steps: int = 3
     margin: float | None = None
     confidence: float = 0.95
+    on_exhausted: str = "deny"
+    fpr_scope: str = "rate"
     fuse: bool = True
     ranges: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 

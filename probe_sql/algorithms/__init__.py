@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from probe_sql.algorithms.apex import Apex
+from probe_sql.algorithms.ladder import Ladder
 from probe_sql.algorithms.naive import Naive
 from probe_sql.algorithms.probe import Probe
 from probe_sql.algorithms.probe_ent import ProbeEnt
@@ -17,6 +18,7 @@ _REGISTRY: dict[str, Callable[[], Algorithm]] = {
     "probe": Probe,
     "probe-naive": lambda: Probe(even=True),
     "probe-ent": ProbeEnt,
+    "ladder": Ladder,
 }
 
 

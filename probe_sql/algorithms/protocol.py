@@ -20,6 +20,7 @@ from probe_sql.plan.account import OverBudget as OverBudget
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Draw = tuple[int, float, Mask]  # measure, epsilon, groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,12 @@ class Meter(Protocol):
         """Ex-post loss of everything drawn so far (theory 5)."""
         ...
 
-    def affordable(self, draws: Sequence[tuple[int, float, Mask]]) -> bool:
+    def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
         """Whether all these (measure, epsilon, groups) together stay within the budget."""
         ...
 
-    def loss_after(self, draws: Sequence[tuple[int, float, Mask]]) -> float:
-        """The loss if these draws were made as well, whether or not the budget covers it."""
+    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> float:
+        """The loss if all these were made as well, whether or not the budget covers it."""
         ...
 
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
@@ -73,6 +74,18 @@ class Meter(Protocol):
         Privacy: adds discrete Laplace noise of parameter exp(-epsilon/delta); the loss of
         each drawn group grows by epsilon. Raises `OverBudget` before drawing anything when
         the loss would pass epsilon_max.
+        """
+        ...
+
+    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 elsewhere.
+
+        Privacy: every value of a group at a coarser level is its value at a finer one plus
+        independent noise, so all of them together lose what the finest loses: the loss of
+        (measure, group) grows to `epsilon`, not by it. Levels of a group may not descend;
+        revealing its last level again gives the same value, at no loss. Raises
+        `OverBudget` before drawing anything when the loss would pass epsilon_max.
+        Utility: the noise is discrete Laplace with parameter exp(-epsilon/delta).
         """
         ...
 
@@ -118,6 +131,8 @@ class Outcome:
     noisy: dict[int, tuple[Ints, Floats]] = field(default_factory=dict)
     # measure -> (each group's most precise noisy value, its epsilon; 0: not drawn)
     denial: str | None = None  # which limit was hit and what would have sufficed
+    certain: Mask | None = None
+    # set where some groups were left open: the others are decided, these only possible
     details: dict[str, Any] = field(default_factory=dict)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from probe_sql.algorithms import tslm
 from probe_sql.algorithms.entropy import min_entropy
 from probe_sql.algorithms.estimate import Estimate
+from probe_sql.algorithms.protocol import Draw as Draw
 from probe_sql.algorithms.protocol import (
     Floats,
     Guarantee,
@@ -20,8 +21,6 @@ from probe_sql.algorithms.protocol import (
     Step,
     Task,
 )
-
-Draw = tuple[int, float, Mask]  # measure, epsilon, groups
 
 
 class Record:
@@ -45,21 +44,30 @@ class Record:
         """Fresh excess of an atom over its threshold, for `groups`."""
         spec = self.task.atoms[atom]
         noisy = self.meter.draw(spec.measure, epsilon, groups)
-        values, precision = self._noisy.get(
-            spec.measure, (np.zeros_like(noisy), np.zeros(noisy.size))
-        )
-        finer = groups & (epsilon >= precision)
-        self._noisy[spec.measure] = (
-            np.where(finer, noisy, values),
-            np.where(finer, epsilon, precision),
-        )
+        self._remember(spec.measure, epsilon, groups, noisy)
         return tslm.excess(spec, noisy)
 
-    def answer(self, returned: Mask, guarantee: Guarantee, **details: Any) -> Outcome:
-        """The outcome of a run that came to its end."""
+    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        """Values of a measure at a finer level, by gradual release, for `groups`."""
+        noisy = self.meter.reveal(measure, epsilon, groups)
+        self._remember(measure, epsilon, groups, noisy)
+        return noisy
+
+    def _remember(self, measure: int, epsilon: float, groups: Mask, noisy: Ints) -> None:
+        if measure not in self._noisy:
+            self._noisy[measure] = (np.zeros_like(noisy), np.zeros(noisy.size))
+        values, precision = self._noisy[measure]
+        at = np.flatnonzero(groups)
+        at = at[precision[at] <= epsilon]
+        values[at], precision[at] = noisy[at], epsilon
+
+    def answer(
+        self, returned: Mask, guarantee: Guarantee, certain: Mask | None = None, **details: Any
+    ) -> Outcome:
+        """The outcome of a run that came to its end, or that marks what it left open."""
         return Outcome(
             returned, "answered", guarantee, tuple(self.trace), self._noisy,
-            details=self._details(details),
+            details=self._details(details), certain=certain,
         )  # fmt: skip
 
     def deny(self, why: str, **details: Any) -> Outcome:
@@ -70,15 +78,18 @@ class Record:
             tuple(self.trace), denial=why, details=self._details(details),
         )  # fmt: skip
 
-    def deny_budget(self, what: str, draws: Sequence[Draw]) -> Outcome:
+    def deny_budget(
+        self, what: str, draws: Sequence[Draw], reveals: Sequence[Draw] = (), **details: Any
+    ) -> Outcome:
         """The denial of draws that the budget does not cover; none of them was made."""
-        needed = self.meter.loss_after(draws)
+        needed = self.meter.loss_after(draws, reveals)
         return self.deny(
             f"{what} would bring the loss to {needed:.4g}, above"
             f" epsilon = {self.task.accuracy.epsilon:.4g}; epsilon = {up(needed)} would have"
             " covered it",
             limit="epsilon",
             needed=needed,
+            **details,
         )
 
     def deny_rate(self, estimate: Estimate, stage: str) -> Outcome:

@@ -44,9 +44,16 @@ def miss_probability(delta: int, epsilon: float, u: int) -> float:
     return math.exp(-(u + 1) * scale) / (1 + math.exp(-scale))
 
 
-def excess(atom: AtomSpec, noisy: Ints) -> Ints:
-    """How far each noisy sum lies above the threshold; the atom reads as true where > 0."""
-    return atom.sign * np.clip(noisy, -_FAR, _FAR) - np.asarray(atom.threshold, dtype=np.int64)
+def excess(atom: AtomSpec, noisy: Ints, at: Ints | None = None) -> Ints:
+    """How far each noisy sum lies above the threshold; the atom reads as true where > 0.
+
+    With `at`, of these groups only.
+    """
+    threshold = np.asarray(atom.threshold, dtype=np.int64)
+    if at is not None:
+        noisy = noisy[at]
+        threshold = threshold[at] if threshold.ndim else threshold
+    return atom.sign * np.clip(noisy, -_FAR, _FAR) - threshold
 
 
 def reported(excess: Ints, u: int) -> Mask:

@@ -42,6 +42,44 @@ def _guarantee(accuracy: Accuracy, rate: float | None) -> Guarantee:
     return Guarantee(fnr, fpr, text)
 
 
+_TRUE_RATE = (
+    "the false groups are in expectation at most {bound:g} of the groups that do not satisfy it",
+    "the missed groups are in expectation at most {bound:g} of the groups that satisfy it",
+)
+_EACH = (
+    "a group that does not satisfy it is returned as certain with probability at most {bound:g}",
+    "a group that satisfies it is certainly left out with probability at most {bound:g}",
+)
+
+
+def both(accuracy: Accuracy) -> Guarantee:
+    """An a priori bound for each group, and one on the expected rate of the other error.
+
+    With fpr_scope = 'group', both for each group.
+    """
+    if accuracy.fpr_scope == "group":
+        return marked(accuracy, accuracy.fpr)
+    return _two(accuracy, _TRUE_RATE, accuracy.fpr, accuracy.fpr, ", where a denial is no error")
+
+
+def marked(accuracy: Accuracy, wrongly: float) -> Guarantee:
+    """The a priori bound, and one for groups marked certain; nothing for those left open."""
+    whole = accuracy.fpr if accuracy.fpr_scope == "group" else None
+    return _two(accuracy, _EACH, wrongly, whole, "", "; groups marked possible are undecided")
+
+
+def _two(
+    accuracy: Accuracy, other: tuple[str, str], bound: float, rate: float | None,
+    after: str, end: str = "",
+) -> Guarantee:  # fmt: skip
+    side = accuracy.primary == "fpr"
+    first = _MISS[side].format(bound=accuracy.fnr)
+    text = f"{first[0].upper()}{first[1:]}{after}; {other[side].format(bound=bound)}{end}."
+    bounds = (accuracy.fnr, rate)
+    fnr, fpr = reversed(bounds) if side else bounds
+    return Guarantee(fnr, fpr, text)
+
+
 def tolerant(beta: float, share: float) -> Guarantee:
     """Errors bounded only for groups far enough from every threshold."""
     return Guarantee(

@@ -151,6 +151,8 @@ def told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _explain(path, getattr(error, "sqlite_errorcode", 0) & 0xFF) from error
+    except UnicodeDecodeError:  # SQLite's own message quotes a damaged name
+        raise _explain(path, sqlite3.SQLITE_CORRUPT) from None
     except OSError as error:
         raise LedgerError(
             f"The ledger {path} cannot be written.",

@@ -30,6 +30,8 @@ class ReferenceMeter:
 
     def __post_init__(self) -> None:
         self._losses: Floats = np.zeros(self.exact[0].size)
+        self._levels: Floats = np.zeros((len(self.exact), self._losses.size))
+        self._noise: Ints = np.zeros(self._levels.shape, dtype=np.int64)
 
     @property
     def groups(self) -> int:
@@ -37,16 +39,21 @@ class ReferenceMeter:
 
     @property
     def loss(self) -> float:
-        return float(self._losses.max())
+        return float(self.group_losses().max())
 
     def group_losses(self) -> Floats:
-        return self._losses.copy()
+        losses: Floats = self._losses + self._levels.sum(axis=0)
+        return losses
 
-    def loss_after(self, draws: Draws) -> float:
-        return float((self._losses + sum(eps * groups for _, eps, groups in draws)).max())
+    def loss_after(self, draws: Draws, reveals: Draws = ()) -> float:
+        levels = self._levels.copy()
+        for measure, epsilon, groups in reveals:
+            levels[measure] = np.maximum(levels[measure], epsilon * groups)
+        drawn = sum(eps * groups for _, eps, groups in draws)
+        return float((self._losses + levels.sum(axis=0) + drawn).max())
 
-    def affordable(self, draws: Draws) -> bool:
-        return self.loss_after(draws) <= self.budget
+    def affordable(self, draws: Draws, reveals: Draws = ()) -> bool:
+        return self.loss_after(draws, reveals) <= self.budget
 
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         if not self.affordable([(measure, epsilon, groups)]):
@@ -57,6 +64,43 @@ class ReferenceMeter:
         noise = self.rng.geometric(stop, (2, groups.size))
         noisy: Ints = self.exact[measure] + noise[0] - noise[1]
         return np.where(groups, noisy, 0)
+
+    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        levels = self._levels[measure]
+        if (levels[groups] > epsilon).any():
+            raise AssertionError("a level below the last one")
+        if not self.affordable([], [(measure, epsilon, groups)]):
+            raise OverBudget
+        rate = epsilon * self.sharpness / self.deltas[measure]
+        for last in np.unique(levels[groups & (levels < epsilon)]).tolist():
+            at = np.flatnonzero(groups & (levels == last))
+            coarse = last * self.sharpness / self.deltas[measure]
+            if last:
+                self._noise[measure, at] = refined(self.rng, self._noise[measure, at], coarse, rate)
+            else:
+                self._noise[measure, at] = _laplace(self.rng, rate, at.size)
+        levels[groups] = epsilon
+        self.drawn.append((measure, epsilon, int(groups.sum())))
+        return np.where(groups, self.exact[measure] + self._noise[measure], 0)
+
+
+def _laplace(rng: np.random.Generator, rate: float, size: int) -> Ints:
+    first, second = rng.geometric(-np.expm1(-rate), (2, size))
+    noise: Ints = first - second
+    return noise
+
+
+def refined(rng: np.random.Generator, coarse: Ints, slow: float, fast: float) -> Ints:
+    """Noise of rate `fast` given that of rate `slow`, in floats (docs/proofs/noise.md, Lemma 5)."""
+    p1, p2 = np.exp(-slow), np.exp(-fast)
+    crossing = p2 * (p1 - p2) / (1 - p2 * p2)
+    below = rng.geometric(-np.expm1(slow - fast), coarse.size) - 1
+    past = rng.geometric(-np.expm1(-slow - fast), coarse.size) - 1
+    first, second = rng.random((2, coarse.size))
+    size = np.abs(coarse)
+    above = np.where(second < crossing / (1 - crossing), size + 1 + past, size)
+    fine = np.where(first < crossing, -1 - past, np.where(below < size, below, above))
+    return np.where(coarse < 0, -fine, fine)
 
 
 def atom(

@@ -236,6 +236,11 @@ class _Shrinking(ReferenceMeter):
             raise OverBudget
         return super().draw(measure, epsilon, groups)
 
+    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        if self.drawn:
+            raise OverBudget
+        return super().reveal(measure, epsilon, groups)
+
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_budget_that_runs_out_in_between_is_a_denial(algorithm: str) -> None:

@@ -1,0 +1,208 @@
+"""What `ladder` spends, when it denies, what it marks, and how it meets the other options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probe_sql import algorithms
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms.ladder import Ladder
+from probe_sql.algorithms.protocol import Ints, Outcome, Task
+from probe_sql.logic.formula import FALSE, TRUE, And, Formula, Leaf, Or
+from tests.algorithms.crowd import CROWDS, Crowd
+from tests.algorithms.meter import ReferenceMeter, atom, meter, task
+
+FREE = Accuracy(fnr=0.05, fpr=0.1, epsilon=1e6, algorithm="ladder")
+AND3 = And((Leaf(0), Leaf(1), Leaf(2)))
+OR3 = Or((Leaf(0), Leaf(1), Leaf(2)))
+
+
+def _run(work: Task, exact: list[Ints], seed: int = 0) -> tuple[Outcome, ReferenceMeter]:
+    counter = meter(work, exact, np.random.default_rng(seed))
+    return Ladder().run(work, counter), counter
+
+
+def _skewed(formula: Formula, seed: int, accuracy: Accuracy = FREE) -> tuple[Task, list[Ints]]:
+    """476 groups of skewed counts that rise and fall together, cut two deviations above."""
+    rng = np.random.default_rng(seed)
+    size = rng.lognormal(4, 1.2, 476)
+    exact = [rng.poisson(size * rng.lognormal(0, 0.4, 476) * (0.3 + 0.2 * i)) for i in range(3)]
+    specs = [
+        atom(i, int(row.mean() + 2 * row.std()), span=float(np.ptp(row)))
+        for i, row in enumerate(exact)
+    ]
+    return task(476, specs, formula, accuracy), exact
+
+
+def test_a_group_loses_the_finest_level_of_each_measure() -> None:
+    work, exact = _skewed(OR3, 1)
+    outcome, counter = _run(work, exact)
+    finest = [precision.max() for _, precision in outcome.noisy.values()]
+    assert counter.loss == pytest.approx(sum(finest))
+    assert counter.loss == outcome.details["epsilon"]
+    assert counter.loss < 0.2 * sum(draw[1] for draw in counter.drawn)  # not their sum
+    assert outcome.status == "answered"
+
+
+@pytest.mark.parametrize(("formula", "factor"), [(Leaf(0), 1.3), (OR3, 2), (AND3, 3)])
+def test_it_needs_a_fraction_of_what_probe_needs(formula: Formula, factor: float) -> None:
+    spent = dict.fromkeys(("probe", "ladder"), 0.0)
+    for seed in range(4):
+        work, exact = _skewed(formula, seed)
+        for name in spent:
+            counter = meter(work, exact, np.random.default_rng(seed))
+            assert algorithms.get(name).run(work, counter).status == "answered"
+            spent[name] += counter.loss
+    assert factor * spent["ladder"] < spent["probe"]
+
+
+def test_a_dead_conjunction_is_not_looked_into_further() -> None:
+    empty, full = np.full(60, -900), np.full(60, 900)
+    work = task(60, [atom(i, 100, span=1000) for i in range(3)], AND3, FREE)
+    outcome, counter = _run(work, [empty, full, full])
+    at_last = [(precision == precision.max()).mean() for _, precision in outcome.noisy.values()]
+    assert at_last[0] == 1
+    assert max(at_last[1:]) < 0.5
+    assert outcome.returned.sum() <= 6
+    assert np.median(counter.group_losses()) < 0.8 * counter.loss
+
+
+def test_shared_measures_are_measured_once() -> None:
+    people = CROWDS["shared"]()
+    work = people.task(replace(FREE, fpr=0.5))
+    outcome, counter = _run(work, list(people.exact))
+    assert {draw[0] for draw in counter.drawn} == {0}
+    assert counter.loss == max(draw[1] for draw in counter.drawn)
+    assert outcome.trace[0].atom == "a0>, a0<"
+
+
+def _close() -> tuple[Task, list[Ints]]:
+    """Half of the groups sit on the threshold: nothing short of the final stage tells them."""
+    exact = np.where(np.arange(60) % 2 == 0, 100, 160)
+    return task(60, [atom(0, 100, span=100)], Leaf(0), replace(FREE, epsilon=1.0)), [exact]
+
+
+def test_an_exhausted_budget_is_denied_or_marked() -> None:
+    work, exact = _close()
+    denied, counter = _run(work, exact)
+    assert denied.status == "denied"
+    assert denied.details["limit"] == "epsilon"
+    assert denied.details["needed"] > 1 >= counter.loss
+    assert denied.certain is None
+    marking = replace(work, accuracy=replace(work.accuracy, on_exhausted="mark"))
+    marked, counter = _run(marking, exact)
+    assert marked.status == "answered"
+    assert counter.loss <= 1
+    assert marked.certain is not None
+    assert marked.returned[1::2].all()
+    assert marked.certain[1::2].all()  # 60 above, at a noise of scale 1
+    assert marked.certain[::2].sum() <= 3
+    assert marked.guarantee.fnr == 0.05
+    assert marked.guarantee.fpr is None
+    assert "possible" in marked.guarantee.text
+
+
+def test_enough_budget_decides_even_groups_on_the_threshold() -> None:
+    work, exact = _close()
+    outcome, counter = _run(replace(work, accuracy=FREE), exact)
+    assert outcome.status == "answered"
+    assert outcome.certain is None
+    assert outcome.returned[1::2].all()
+    assert outcome.returned[::2].mean() <= 0.2
+    assert counter.loss < 4  # one integer is told from the next
+
+
+def test_a_bound_for_each_group_marks_what_it_leaves_open() -> None:
+    work, exact = _close()
+    each = replace(work, accuracy=replace(work.accuracy, fpr_scope="group"))
+    outcome, counter = _run(each, exact)
+    assert outcome.status == "answered"
+    assert counter.loss <= 1
+    assert outcome.certain is not None
+    assert outcome.certain[1::2].all()
+    assert outcome.certain[::2].sum() <= 4
+    assert outcome.guarantee.fpr == 0.1
+    assert "certain" in outcome.guarantee.text
+    rich, counter = _run(replace(each, accuracy=replace(FREE, fpr_scope="group")), exact)
+    assert rich.certain is not None
+    assert rich.certain.all()
+    assert counter.loss < 5
+
+
+def test_false_groups_are_certain_less_often_than_the_bound_for_each() -> None:
+    work, exact = _close()
+    each = replace(work, accuracy=replace(FREE, fpr_scope="group", fpr=0.2))
+    wrong = np.zeros(60)
+    for seed in range(100):
+        outcome, _ = _run(each, exact, seed)
+        assert outcome.certain is not None
+        wrong += outcome.returned & outcome.certain
+    assert wrong[::2].mean() <= 0.2 * 100
+    assert wrong[::2].max() <= 35  # of 100, where at most 20 are expected
+
+
+@pytest.mark.parametrize("formula", [TRUE, FALSE])
+def test_a_constant_costs_nothing(formula: Formula) -> None:
+    work = task(60, [], formula, FREE)
+    outcome, counter = _run(work, [np.zeros(60, dtype=np.int64)])
+    assert outcome.returned.all() == (formula == TRUE)
+    assert counter.drawn == []
+
+
+def test_the_mirror_bounds_false_groups_one_by_one() -> None:
+    exact = np.where(np.arange(80) < 60, 160, 100)
+    accuracy = replace(FREE, primary="fpr", fpr_scope="group")
+    work = task(80, [atom(0, 100, span=100)], Leaf(0), accuracy)
+    outcome, _ = _run(work, [exact])
+    assert outcome.returned[:60].mean() > 0.8
+    assert outcome.guarantee.text.startswith("Each group that does not satisfy")
+    assert (outcome.guarantee.fnr, outcome.guarantee.fpr) == (0.05, 0.1)
+
+
+def test_the_mirror_marks_both_sides() -> None:
+    work, exact = _close()
+    accuracy = replace(work.accuracy, primary="fpr", on_exhausted="mark")
+    outcome, _ = _run(replace(work, accuracy=accuracy), exact)
+    assert outcome.status == "answered"
+    assert outcome.certain is not None
+    assert outcome.returned[1::2].all()
+    assert outcome.certain[1::2].all()
+    assert outcome.certain[::2].sum() <= 4
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.sampled_from(sorted(CROWDS)),
+    st.floats(0.001, 5),
+    st.sampled_from(["deny", "mark"]),
+    st.sampled_from(["rate", "group"]),
+    st.integers(0, 2**32),
+)
+def test_no_level_is_revealed_that_would_pass_the_budget(
+    name: str, epsilon: float, exhausted: str, scope: str, seed: int
+) -> None:
+    people: Crowd = CROWDS[name]()
+    accuracy = replace(FREE, epsilon=epsilon, on_exhausted=exhausted, fpr_scope=scope)
+    work = people.task(accuracy)
+    outcome, counter = _run(work, list(people.exact), seed)
+    assert counter.loss <= epsilon
+    denied = exhausted == "deny" and scope == "rate"
+    if counter.drawn and not denied:
+        assert outcome.status == "answered"
+    for first, second in zip(outcome.trace, counter.drawn, strict=True):
+        assert (first.epsilon, first.groups) == second[1:]
+
+
+def test_the_estimate_and_what_it_allows_are_in_the_trace() -> None:
+    work, exact = _skewed(Leaf(0), 2)
+    outcome, _ = _run(work, exact)
+    last = outcome.trace[-1]
+    assert last.estimated_fp is not None
+    assert last.allowed_fp is not None
+    assert last.estimated_fp < last.allowed_fp
+    assert [step.epsilon for step in outcome.trace] == sorted(s.epsilon for s in outcome.trace)

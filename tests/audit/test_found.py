@@ -1,0 +1,102 @@
+"""What the audit found, each held by a test of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from probe_sql.algorithms.ladder_rungs import distance, tail
+from probe_sql.answer import Answer
+from probe_sql.errors import Refused
+from probe_sql.session import Connection
+from tests.audit import extremes
+from tests.audit.bench import in_memory
+from tests.audit.test_sensitivity import check
+from tests.audit.workbench import QuietSampler, build, opened
+
+AROUND = "SELECT rows.g FROM rows {} GROUP BY rows.g HAVING {}"
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Connection]:
+    with in_memory() as folder:
+        path, policy = extremes.make(folder)
+        with opened(path, policy, QuietSampler()) as connection:
+            yield connection
+
+
+@pytest.mark.parametrize("source", [
+    "JOIN days ON days.at = rows.day", "LEFT JOIN days ON days.at = rows.tsn",
+    "LEFT JOIN wide ON wide.n = rows.i64", "JOIN words ON words.w = rows.s || rows.word",
+    "WHERE i64 * 0 = 0", "WHERE 0 * u64 < 1", "WHERE i64 * 0 + i32 > 3",
+])  # fmt: skip
+def test_no_join_and_no_product_raises_for_a_row(database: Connection, source: str) -> None:
+    assert check(database, AROUND.format(source, "count(*) > 0")) == "measured"
+
+
+def test_a_join_that_could_raise_is_refused(database: Connection) -> None:
+    with pytest.raises(Refused, match="another type"):
+        database.plan(AROUND.format("JOIN wide ON wide.n = rows.i128", "count(*) > 0"))
+
+
+def test_a_rounded_cast_excludes_nothing(database: Connection) -> None:
+    cast = "count(*) FILTER (WHERE d2 = CAST('0.013' AS DECIMAL(9,2))) > 0"
+    plan = database.plan(
+        AROUND.format("", f"{cast} AND count(*) FILTER (WHERE d2 = 0.01) > 0")
+    )  # fmt: skip
+    assert plan.row_types == ((0, 1),)
+    apart = "count(*) FILTER (WHERE d2 = 0.02) > 0 AND count(*) FILTER (WHERE d2 = 0.01) > 0"
+    assert database.plan(AROUND.format("", apart)).row_types == ((0,), (1,))
+
+
+@pytest.mark.parametrize("factor", [
+    "least((1e-300 * 1e-300) / (1e-300 * 1e-300), 1000000)", "least(1e400 - 1, 1000000)",
+    "least(1e300 * 1e300 - 1e300 * 1e300, 1000000)", "least(1e-200 * 1e-200 * 1e200, 7)",
+])  # fmt: skip
+def test_constants_beyond_double_make_no_bounds(database: Connection, factor: str) -> None:
+    assert check(database, AROUND.format("", f"sum(i8 * {factor}) > 3")) == "refused"
+    tame = AROUND.format("", "sum(i8 * least(1e3 * 1e3 - 1e2, 1000000)) > 3")
+    assert check(database, tame) == "measured"
+
+
+def test_a_sum_and_its_coalesce_are_two_values() -> None:
+    with in_memory() as folder:
+        made = ["CREATE TABLE t (g INTEGER, i INTEGER)", "INSERT INTO t VALUES (1, 5)"]
+        policy = folder / "policy.toml"
+        policy.write_text(
+            "[budget]\nepsilon = 100.0\n[tables.t]\nrows_per_group = 9\n[tables.t.columns]\n"
+            "g = { keys = [1, 2] }\ni = { bounds = [0, 9] }\n"
+        )
+        sql = (
+            "SELECT g FROM t GROUP BY g HAVING (sum(i) <= 0.5 OR count(*) < 3) "
+            "AND coalesce(sum(i), 0) <= 0"
+        )
+        with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
+            answer = db.sql(sql, algorithm="apex", epsilon=50.0, u=1.0)
+            assert isinstance(answer, Answer)
+            assert answer.rows == ((2,),)
+
+
+def test_a_product_of_public_keys_is_counted_before_it_is_built() -> None:
+    with in_memory() as folder:
+        made = [
+            "CREATE TABLE p AS SELECT r AS k FROM range(5000) q(r)",
+            "CREATE TABLE t AS SELECT r AS a, r AS b, r AS c FROM range(9) q(r)",
+        ]
+        keys = '{ keys = { table = "p", column = "k" } }'
+        policy = folder / "policy.toml"
+        policy.write_text(
+            "[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
+            f'a = {keys}\nb = {keys}\nc = {keys}\n[public.p]\nkey = ["k"]\n'
+        )
+        with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
+            with pytest.raises(Refused, match="125,000,000,000 groups"):
+                db.sql("SELECT a FROM t GROUP BY a, b, c HAVING count(*) > 1")
+            assert db.ledger() == ()
+
+
+def test_the_ladder_finds_distances_of_any_length() -> None:
+    for rate in (1e-18, 1e-9, 0.5, 20.0):
+        for share in (1e-300, 0.1, 0.4999999999, 0.49999999999999994):
+            assert tail(rate, distance(rate, share)) <= share

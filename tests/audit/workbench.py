@@ -1,0 +1,55 @@
+"""What every audit needs: a database from statements, a policy from text, a chosen sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from probe_sql.ledger import Ledger
+from probe_sql.policy import load_policy
+from probe_sql.session import Connection
+from probe_sql.vault.noise import Coins, Epsilon, Ints, Mask, Sampler
+from probe_sql.vault.sources import open_backend
+from probe_sql.vault.testing import SeededWords
+
+
+class QuietSampler(Sampler):
+    """No noise at all: what the engine decides is then what it measured."""
+
+    def __init__(self) -> None:
+        super().__init__(SeededWords(0))
+
+    def discrete_laplace(self, n: int, epsilon: Epsilon, delta: int) -> Ints:  # noqa: ARG002
+        return np.zeros(n, dtype=np.int64)
+
+    def bernoulli(self, n: int, coin: Coins) -> Mask:  # noqa: ARG002
+        return np.zeros(n, dtype=np.bool_)
+
+    def _geometric(self, n: int, digits: Coins) -> Ints:  # noqa: ARG002
+        return np.zeros(n, dtype=np.int64)
+
+
+def build(path: Path, statements: Iterable[str]) -> Path:
+    """A DuckDB database made by statements."""
+    with duckdb.connect(str(path)) as db:
+        for statement in statements:
+            db.execute(statement)
+    return path
+
+
+def opened(
+    database: Path, policy: Path, sampler: Sampler, analyst: str | None = None,
+    ledger: Path | None = None,
+) -> Connection:  # fmt: skip
+    """A connection with the given sampler; the constructor is the only way to choose one."""
+    rules = load_policy(policy)
+    backend = open_backend(database, rules, threads=1)
+    typed = rules.with_types(backend.schemas())
+    backend.check_public_keys(typed)
+    book = Ledger.open(
+        ledger or database.with_suffix(".ledger"), budget=typed.budget, identity=str(database)
+    )
+    return Connection(backend, typed, book, analyst, sampler)

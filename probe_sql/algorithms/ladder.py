@@ -99,7 +99,6 @@ class _Run:
         self.stage = Stage((), {}, {}, False)
         self.next: Mapping[int, int] = start  # the levels that a denial was about
         self.steps = self.splits = 0
-        self.exhausted = False
 
     def outcome(self) -> Outcome:
         """Climb until every group has stopped, or to the end of the budget."""
@@ -147,10 +146,8 @@ class _Run:
             parts, picks = choose(self.rungs, self.charges, world.levels, view, last)
             if not parts:
                 self.next = {a: level + 1 for a, level in world.levels.items()}
-                if self.rule is not None and self.task.accuracy.on_exhausted == "deny":
-                    raise OverBudget
-                self.exhausted = True
                 self._leave(world, view, world.waiting)
+                exhausted = True
                 continue
             used = np.unique(picks[world.waiting]).tolist()
             self.splits += len(used) - 1
@@ -162,6 +159,7 @@ class _Run:
                 changes += part != world.last
                 following.append(_World(groups, levels, members, part, changes))
         self.worlds = following
+        return exhausted
 
     def _look(self, world: _World) -> View:
         """Reveal a world's levels and let go of the groups that may stop there."""

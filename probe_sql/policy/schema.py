@@ -45,7 +45,7 @@ def _check_private(found: Findings, table: Table, schemas: Schemas) -> None:
                 _check_domain(found, f"{where}.keys", column.name, actual, pair, schemas)
     if table.unit.column is not None and find(schema, table.unit.column) is None:
         what = f"{table.name} has no column {quoted(table.unit.column)}, and without it rows of "
-        what += "one person cannot be told from those of another"
+        what += "of one person cannot be told from those of another"
         found.add(f"{at}.unit.column", what, "keep that column in the table or view")
     for index, joint in enumerate(table.joint_keys):
         for name, other in zip(joint.columns, joint.table_columns, strict=True):

@@ -72,7 +72,7 @@ def plans(policy: Policy, seed: int, count: int) -> Counter[str]:
 
 
 def test_mutated_queries(policy: Policy) -> None:
-    seen = plans(policy, 1, 500)
+    seen = plans(policy, 1, 300)
     assert seen["planned"] > 5, seen
 
 
@@ -188,8 +188,8 @@ def files(folder: Path, seed: int, count: int) -> Counter[str]:
 
 def test_damaged_files() -> None:
     with in_memory() as folder:
-        seen = files(folder, 1, 18)
-    assert seen.total() == 18
+        seen = files(folder, 1, 9)
+    assert seen.total() == 9
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_the_bounds_hold_what_they_say() -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_no_algorithm_loses_more_than_it_charges(algorithm: str) -> None:
-    runs = 40 if algorithm == "ladder" else 200
+    runs = 30 if algorithm == "ladder" else 100
     with in_memory() as folder, sides(folder, THRESHOLD, algorithm, 1) as (one, two):
         verdict = audit(one, two, runs)
     assert not verdict.caught, verdict
@@ -73,7 +73,7 @@ def test_through_the_public_api(algorithm: str) -> None:
 def honest() -> Iterator[list[list[Run]]]:
     """Runs of one pair on both sides, for the audit itself and for the control beside it."""
     with in_memory() as folder, sides(folder, THRESHOLD, "apex", 7) as pair:
-        yield [[side.run() for _ in range(800)] for side in pair]
+        yield [[side.run() for _ in range(600)] for side in pair]
 
 
 def test_the_audit_is_quiet_where_the_controls_speak(honest: list[list[Run]]) -> None:

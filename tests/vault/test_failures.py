@@ -191,25 +191,41 @@ def test_a_private_file_that_cannot_be_loaded_is_not_quoted(tmp_path: Path) -> N
 # --- interrupting ---------------------------------------------------------------------------
 
 
-def later(action: Callable[[], None], seconds: float = 0.3) -> threading.Timer:
-    timer = threading.Timer(seconds, action)
-    timer.start()
-    return timer
+def scanning() -> bool:
+    return any(thread.name == "probe-sql scan" for thread in threading.enumerate())
+
+
+def once_scanning(action: Callable[[], None]) -> threading.Thread:
+    """Do something as soon as a scan has been under way for a moment, however slow the start."""
+
+    def watch() -> None:
+        while not scanning():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        action()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
 
 
 @pytest.mark.parametrize("how", ["interrupt", "ctrl-c"])
 def test_a_scan_can_be_interrupted_and_the_next_one_works(how: str, tmp_path: Path) -> None:
     backend = opened(endless_view(tmp_path))
     plan = clinic.planned(backend, COUNT.replace("count(*)", "sum(age)"))
+    assert backend.groups(plan.scan) == 4  # the domain is made, so the next thread is the scan's
     if how == "interrupt":
-        timer = later(backend.interrupt)
+        watcher = once_scanning(backend.interrupt)
     else:
-        timer = later(lambda: os.kill(os.getpid(), signal.SIGINT))
+        watcher = once_scanning(lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Interrupted, match="nothing is charged") as caught:
         backend.measure(plan.scan)
-    timer.join()
+    watcher.join()
     assert list(chain(caught.value)) == [caught.value]
-    assert not [t for t in threading.enumerate() if t.name == "probe-sql scan"]
+    patience = time.monotonic() + 30
+    while scanning() and time.monotonic() < patience:
+        time.sleep(0.01)
+    assert not scanning()
     assert backend.groups(plan.scan) == 4
     assert backend.keys(plan.scan, np.array([1])) == {0: ["B"]}
     backend.close()

@@ -43,7 +43,8 @@ def choose(
     picks = np.zeros(view.alive.size, dtype=np.int64)
     if len(parts) < 2:
         return parts, picks
-    ahead = [rungs.stage(climbed(rungs, levels, part, rungs.tuning.ahead)) for part in parts]
+    looks = rungs.tuning.ahead
+    ahead = [rungs.stage(climbed(rungs, levels, part, steps)) for steps in looks for part in parts]
     now = math.fsum(rungs.epsilon(a, level) for a, level in levels.items())
     price = np.array([math.fsum(rung.epsilon for rung in stage.rungs) - now for stage in ahead])
     voters = np.flatnonzero(view.at % (1 + view.alive.size // ENOUGH) == 0)
@@ -61,12 +62,14 @@ def _best(gain: Floats, price: Floats, favourite: int | None, tuning: Tuning) ->
     A gain of few groups may be chance: it counts less by `doubt` of its standard errors where
     it speaks for a change, more where it speaks for staying.
     """
-    worth = gain / price[:, np.newaxis]
+    shape = (len(tuning.ahead), -1, gain.shape[1])
+    gains, prices = gain.reshape(shape), price.reshape(len(tuning.ahead), -1, 1)
+    worth = (gains / prices).max(axis=0)
     best = worth.argmax(axis=0)
     if favourite is not None:
-        doubt = tuning.doubt * np.sqrt(gain)
-        sure = ((gain - doubt) / price[:, np.newaxis]).max(axis=0)
-        hope = (gain[favourite] + doubt[favourite]) / price[favourite]
+        doubt = tuning.doubt * np.sqrt(gains)
+        sure = ((gains - doubt) / prices).max(axis=(0, 1))
+        hope = ((gains + doubt) / prices).max(axis=0)[favourite]
         kept = (hope > 0) & (hope * tuning.loyalty >= sure)
         best = np.where(kept, favourite, best)
     return np.where(gain.max(axis=0) >= tuning.least, best, 0)

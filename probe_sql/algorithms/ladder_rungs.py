@@ -26,19 +26,20 @@ class Tuning:
     in ranges. `window`: how many noise scales above its threshold an atom may yet be
     false. `margin`: standard errors kept between the estimate and its bound. `kill`, `settle`:
     shares of beta and of alpha for deciding atoms early and for good. How the next measures
-    are chosen: `ahead`, levels that are looked ahead; `loyalty`, by what factor others must
+    are chosen: `ahead`, how many levels are looked ahead; `loyalty`, by what factor others must
     promise more than the last ones; `doubt`, standard errors by which a promise is doubted;
-    `least`, groups that a promise must be about to be believed at all.
+    `least`, groups that a promise must be about to be believed at all; `changes`, how often
+    another choice may be made before all measures go on together.
     """
 
     ratio: float = 1.15
     start: float = 2.0
     window: float = 2.0
-    margin: float = 1.0
+    margin: float = 0.5
     kill: float = 0.1
     settle: float = 0.03
-    ahead: int = 5
-    loyalty: float = 4.0
+    ahead: tuple[int, ...] = (4, 8, 12, 16)
+    loyalty: float = 7.0
     doubt: float = 1.0
     least: float = 1.5
     changes: int = 4
@@ -235,7 +236,9 @@ class Rungs:
                 return affordable(prices)
             return any(affordable({a: price}) for a, price in prices.items())
 
-        low, high = 0, 1
+        if not payable(0):
+            return 0
+        low, high = 1, 1
         while high < MOST_LEVELS and any(
             self.epsilon(a, high) > self.epsilon(a, high - 1) for a in self.order
         ):

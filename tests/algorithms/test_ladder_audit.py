@@ -221,8 +221,8 @@ def _in_common(work: Task, counter: Meter) -> Outcome:
 @pytest.mark.slow
 def test_a_common_stopping_rule_misses_more_than_beta() -> None:
     """Negative control: 40 groups, ten of them exactly one above the threshold."""
-    cell, accuracy = single((10, 1), (30, -12)), replace(ACCURACY, fpr=0.3)
-    common = audit(cell, accuracy, 1500, 1, _in_common)
+    cell, accuracy = single((10, 1), (30, -25)), replace(ACCURACY, fpr=0.25)
+    common = audit(cell, accuracy, 1000, 1, _in_common)
     assert rejected(common.missed, common.chances, accuracy.fnr)
-    found = audit(cell, accuracy, 1500, 1)
+    found = audit(cell, accuracy, 1000, 1)
     assert not rejected(found.missed, found.chances, accuracy.fnr)

@@ -46,7 +46,8 @@ def test_the_last_level_again_is_the_same_value_and_free(ledger: Ledger) -> None
     read = at.words.read
     again = at.meter.reveal(2, 0.3, mask(1, 3))
     assert again.tolist() == np.where(mask(1, 3), first, 0).tolist()
-    assert (at.words.read, at.meter.loss) == (read, pytest.approx(0.3))
+    assert at.words.read == read
+    assert at.meter.loss == pytest.approx(0.3)
 
 
 def test_a_level_beyond_the_budget_is_refused_before_a_word_is_read(ledger: Ledger) -> None:

@@ -209,6 +209,15 @@ def once_scanning(action: Callable[[], None]) -> threading.Thread:
     return thread
 
 
+@pytest.fixture
+def keyboard() -> Iterator[None]:
+    """Ctrl-C as in a terminal: a process started in the background ignores it otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("keyboard")
 @pytest.mark.parametrize("how", ["interrupt", "ctrl-c"])
 def test_a_scan_can_be_interrupted_and_the_next_one_works(how: str, tmp_path: Path) -> None:
     backend = opened(endless_view(tmp_path))

@@ -62,8 +62,9 @@ def _best(gain: Floats, price: Floats, favourite: int | None, tuning: Tuning) ->
     A gain of few groups may be chance: it counts less by `doubt` of its standard errors where
     it speaks for a change, more where it speaks for staying.
     """
-    shape = (len(tuning.ahead), -1, gain.shape[1])
-    gains, prices = gain.reshape(shape), price.reshape(len(tuning.ahead), -1, 1)
+    looks = len(tuning.ahead)
+    parts = len(price) // looks  # given, since there may be no voter at all
+    gains, prices = gain.reshape(looks, parts, gain.shape[1]), price.reshape(looks, parts, 1)
     worth = (gains / prices).max(axis=0)
     best = worth.argmax(axis=0)
     if favourite is not None:

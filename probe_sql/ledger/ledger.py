@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -95,7 +96,10 @@ class Ledger:
         return self._log.path
 
     def close(self) -> None:
-        """Release the file; the ledger opens it again if it is used."""
+        """Anchor what was settled and release the file; the ledger opens it again if used."""
+        if self._log.lagging:
+            with contextlib.suppress(LedgerError):  # anchors that lag are sound
+                self._log.follow()
         self._log.store.close()
 
     def __enter__(self) -> Self:
@@ -149,7 +153,8 @@ class Ledger:
         """Lower the charge of `receipt` to `epsilon`, the loss that was drawn, once.
 
         Privacy: a loss above the reservation is an InternalError and leaves the charge as
-        it is. Until this is durable the reservation is charged in full.
+        it is. Until this is durable the reservation is charged in full: that may take until the
+        next reservation, and whatever is lost in between raises what is charged.
         """
         faults.point("ledger.settle.before")
         if outcome not in OUTCOMES:
@@ -157,7 +162,7 @@ class Ledger:
         units = units_up(epsilon)
         if units > receipt.units >= units_asked(epsilon):
             units = receipt.units  # the same decimal number, read once as binary
-        with self._log.store.transaction("IMMEDIATE"):
+        with self._log.store.transaction("IMMEDIATE", durable=False):
             self._log.catch_up()
             self._check(receipt)
             if units > receipt.units:
@@ -175,7 +180,6 @@ class Ledger:
                 outcome=outcome,
             )
             self._log.append(row, "settle")
-        self._log.follow("settle")
 
     # --- reading ---------------------------------------------------------------------
 

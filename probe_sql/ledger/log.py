@@ -28,6 +28,7 @@ class Log:
         self._now = now
         self._anchors = anchors.of(self.path)
         self._broken: LedgerError | None = None
+        self.lagging = False  # whether this process appended something that no anchor knows
 
     @property
     def ledger_id(self) -> str:
@@ -66,7 +67,8 @@ class Log:
             known = [anchor for anchor in self.read_anchors() if anchor is not None]
             if any(anchor.ledger not in (None, old.ledger) for anchor in known):
                 raise complaints.other_ledger(self.path)
-            lost = max([0, *(anchor.spent - book.spent for anchor in known)])
+            forgotten = [anchor for anchor in known if not self._holds(anchor)]
+            lost = max([0, *(anchor.spent - book.spent for anchor in forgotten)])
             self.store.insert(book.draft("adopted", time=self._now(), units=lost, place=place))
             self.store.commit()
         with self.store.transaction("IMMEDIATE"):
@@ -74,11 +76,12 @@ class Log:
             self._publish(None, force=True)
         self._anchors = anchors.of(self.path)
 
-    def follow(self, step: str) -> None:
+    def follow(self, step: str | None = None) -> None:
         """Bring the anchors up to the head, under the write lock so that none moves back."""
         with self.store.transaction("IMMEDIATE"):
             self._extend(self.book)
             self._publish(step)
+        self.lagging = False
 
     def _find(self, create: bool) -> None:
         """Decide between opening and creating, from the file and the anchors."""
@@ -113,11 +116,17 @@ class Log:
         self._check_anchors(self.book, known)
 
     def append(self, row: Row, step: str, ledger_id: str | None = None) -> None:
-        """Insert, stage the anchors (a full disk shows before the charge), commit."""
+        """Insert, stage the anchors (a full disk shows before the charge), commit.
+
+        A settlement is not staged: it only lowers what is spent, so an anchor may lag behind it
+        until the next reservation, or until the ledger is closed.
+        """
         self.store.insert(row)
-        anchor = Anchor(ledger_id or self.ledger_id, row.seq, row.hash, row.spent)
-        for file in self._anchors:
-            file.stage(anchor)
+        if row.event != "settled":
+            anchor = Anchor(ledger_id or self.ledger_id, row.seq, row.hash, row.spent)
+            for file in self._anchors:
+                file.stage(anchor)
+        self.lagging = True
         faults.point(f"ledger.{step}.inserted")
         self.store.commit()
         faults.point(f"ledger.{step}.committed")
@@ -195,9 +204,11 @@ class Log:
         head = Anchor(self.ledger_id, self.book.seq, self.book.head, self.book.spent)
         if step is not None:
             faults.point(f"ledger.{step}.anchoring")
-        for file in self._anchors:
-            if force or _behind(file, head):
-                file.publish(head)
+        late = [file for file in self._anchors if force or _behind(file, head)]
+        if late and step is None:
+            self.store.flush()  # an anchor must not outlive the row that it names
+        for file in late:
+            file.publish(head)
         if step is not None:
             faults.point(f"ledger.{step}.anchored")
 
@@ -212,8 +223,12 @@ class Log:
                 continue
             if anchor.ledger != self._place(book).ledger:
                 raise complaints.other_ledger(self.path)
-            if anchor.seq > book.seq or self.store.hash_at(anchor.seq) != anchor.hash:
+            if anchor.seq > book.seq or not self._holds(anchor):
                 raise complaints.rolled_back(self.path)
+
+    def _holds(self, anchor: Anchor) -> bool:
+        """Whether the row that an anchor names is in the file."""
+        return self.store.hash_at(anchor.seq) == anchor.hash
 
     def _check_schema(self) -> None:
         if self.store.objects() != SCHEMA:

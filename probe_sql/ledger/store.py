@@ -42,13 +42,15 @@ class Store:
                 self._connection = None
 
     @contextlib.contextmanager
-    def transaction(self, mode: str) -> Iterator[None]:
+    def transaction(self, mode: str, *, durable: bool = True) -> Iterator[None]:
         """Hold SQLite's 'IMMEDIATE' (write) or 'DEFERRED' (read) lock; end with a rollback.
 
-        What shall last is committed inside, with `commit`.
+        What shall last is committed inside, with `commit`. Without `durable` a commit outlives
+        the process but perhaps not the machine's power: until the next durable one, or `flush`.
         """
         with self.lock, told(self.path):
             connection = self._connect()
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             _retry(connection, f"BEGIN {mode}")
             try:
                 yield
@@ -57,8 +59,19 @@ class Store:
                     connection.execute("ROLLBACK")
 
     def commit(self) -> None:
-        """Make the transaction durable: it is on disk when this returns."""
+        """Make the transaction last, as its beginning said."""
         self._connect().execute("COMMIT")
+
+    def flush(self) -> None:
+        """Have everything that was committed on disk when this returns."""
+        try:
+            descriptor = os.open(f"{self.path}-wal", os.O_RDONLY)
+        except FileNotFoundError:
+            return  # all of it was written back to the file itself, durably
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def create_schema(self) -> None:
         """Create the log and its guards, inside a transaction."""
@@ -111,7 +124,6 @@ class Store:
             try:
                 connection.execute("PRAGMA trusted_schema = OFF")
                 _retry(connection, "PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA fullfsync = ON")
             except BaseException:
                 connection.close()

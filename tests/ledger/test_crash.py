@@ -27,8 +27,6 @@ CHARGED = {
     "ledger.settle.before": (RESERVED, True),
     "ledger.settle.inserted": (RESERVED, True),
     "ledger.settle.committed": (SETTLED, True),
-    "ledger.settle.anchoring": (SETTLED, True),
-    "ledger.settle.anchored": (SETTLED, True),
 }
 
 

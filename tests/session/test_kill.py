@@ -20,10 +20,7 @@ UNCHARGED = {
     "vault.scan.before", "vault.scan.after", "session.scanned", "ledger.reserve.before",
     "ledger.reserve.inserted",
 }  # fmt: skip
-SETTLED = {
-    "ledger.settle.committed", "ledger.settle.anchoring", "ledger.settle.anchored",
-    "session.settled",
-}  # fmt: skip
+SETTLED = {"ledger.settle.committed", "session.settled"}
 
 
 def run(pairs: list[tuple[Path, str]]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -76,19 +77,29 @@ class Bench:
         self._scans: dict[str, Exact] = {}
 
     def prepared(
-        self, query: workload.Query, *, as_written: bool = False, **options: Any
-    ) -> Prepared:
+        self, query: workload.Query, *, as_written: bool = False, shown: bool = False,
+        **options: Any,
+    ) -> Prepared:  # fmt: skip
         """Plan a query, with its ranges as public hints, and scan it unless that was done.
 
         `as_written` undoes what the engine gains by minimising: the tree of the query's text,
-        with an atom of its own for every leaf, as the paper's evaluation has it.
+        with an atom of its own for every leaf, as the paper's evaluation has it. `shown`: as if
+        the SELECT list asked for every aggregate of the condition.
         """
         plan = make_plan(query.sql, self._policy, ranges=query.ranges, **options)
         text = render_scan(plan.scan)
         if text not in self._scans:
             self._scans[text] = self._backend.measure(plan.scan)
         task = _task(plan, self._backend.groups(plan.scan), as_written=as_written)
+        if shown:
+            task = replace(task, shown=frozenset(atom.measure for atom in task.atoms))
         return Prepared(plan, task, self._scans[text])
+
+    def scan_seconds(self, prepared: Prepared) -> float:
+        """How long the scan of a query takes, made once more."""
+        begun = time.perf_counter()
+        self._backend.measure(prepared.plan.scan).close()
+        return time.perf_counter() - begun
 
     def run(self, prepared: Prepared, seed: int) -> tuple[Outcome, float]:
         """One run: the outcome and its loss."""
@@ -147,7 +158,7 @@ def _task(plan: Plan, groups: int, *, as_written: bool) -> Task:
             AtomSpec(atom.name, atom.measure, atom.sign, atom.threshold, atom.delta, atom.range)
         )
     if not as_written:
-        return Task(groups, tuple(specs), plan.formula, plan.accuracy)
+        return Task(groups, tuple(specs), plan.formula, plan.accuracy, plan.releases.free)
     if len(plan.written) != len(specs):
         raise ValueError("minimising dropped an atom, so the written tree cannot be run")
     tree, atom_of = numbered(plan.original)

@@ -48,13 +48,15 @@ class Cell:
     aggregates: str = "counts"
     first: int = 0  # of the dataset's aggregates, where the query begins
     as_written: bool = False
+    shown: bool = False  # as if every aggregate of the condition were in the SELECT list
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
         return "/".join(
             map(str, (self.experiment, self.dataset, self.shape, self.atoms, self.x,
-                      self.algorithm, *sorted(self.options.items()))))  # fmt: skip
+                      self.algorithm, *(["shown"] if self.shown else []),
+                      *sorted(self.options.items()))))  # fmt: skip
 
     @property
     def query(self) -> tuple[str, str, str, int, int]:

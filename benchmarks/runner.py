@@ -60,7 +60,9 @@ def run_job(job: Job) -> list[Record]:
         query = workload.build(exact, dataset, first.shape, first.columns(), z=job.z, known=known)
     records = []
     for cell in job.cells:
-        prepared = bench.prepared(query, as_written=cell.as_written, **cell.accuracy())
+        prepared = bench.prepared(
+            query, as_written=cell.as_written, shown=cell.shown, **cell.accuracy()
+        )
         runs = [
             bench.judged(prepared, query.truth, seed_of(job.seed, cell.id, number))
             for number in range(job.runs)
@@ -88,6 +90,7 @@ def _record(cell: Cell, query: workload.Query, runs: Sequence[Run]) -> Record:
         "x": cell.x,
         "aggregates": cell.aggregates,
         "options": cell.options,
+        "shown": cell.shown,
         "sql": query.sql,
         "groups": groups,
         "positives": positives,

@@ -202,7 +202,7 @@ class Connection:
             )
             for atom in plan.atoms
         )  # fmt: skip
-        return Task(groups, specs, plan.formula, plan.accuracy)
+        return Task(groups, specs, plan.formula, plan.accuracy, plan.releases.free)
 
     def _meter(self, plan: Plan, exact: Any, receipt: Receipt) -> VaultMeter:
         deltas = tuple(measure.delta for measure in plan.measures)

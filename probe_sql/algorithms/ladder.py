@@ -14,6 +14,7 @@ from probe_sql.algorithms.ladder_rungs import Rung, Rungs, Stage, Tuning
 from probe_sql.algorithms.ladder_stop import Rule
 from probe_sql.algorithms.ladder_values import Values
 from probe_sql.algorithms.protocol import (
+    AtomSpec,
     Draw,
     Ints,
     Mask,
@@ -24,14 +25,17 @@ from probe_sql.algorithms.protocol import (
     Task,
 )
 from probe_sql.algorithms.record import Record
-from probe_sql.logic.formula import Constant
+from probe_sql.logic.formula import Constant, Leaf, atoms
+
+WHOLE = "the condition"  # in the trace, where it is measured as one number
 
 
 class Ladder:
     """Both error rates bounded, at the coarsest noise that allows it.
 
     Privacy: values come from `Meter.reveal` alone, each level charged before it is drawn; a
-    group loses, for each measure, the finest level at which it was revealed. Which
+    group loses, for each measure, the finest level at which it was revealed. A condition of
+    several atoms is one measure of sensitivity 1, unless the answer shows others. Which
     level comes next, for whom, and when to stop are functions of what was revealed.
     Utility: a group's levels and its stopping step are functions of the other groups'
     noise, so at that step its own noise is as if freshly drawn: it is missed with probability at
@@ -53,7 +57,19 @@ class Ladder:
         return mirror.run(self._decide, task, meter)
 
     def _decide(self, task: Task, meter: Meter) -> Outcome:
-        return _Run(task, meter, self._tuning).outcome()
+        return _Run(folded(task, meter), meter, self._tuning).outcome()
+
+
+def folded(task: Task, meter: Meter) -> Task:
+    """The same question about one number: how many rows a group is inside the condition.
+
+    Left as it is where the condition is one atom, or where the answer shows measured values.
+    """
+    if isinstance(task.formula, Leaf | Constant) or task.shown:
+        return task
+    reach = max(task.atoms[i].range / task.atoms[i].delta for i in atoms(task.formula))
+    whole = AtomSpec(WHOLE, meter.fold(task.formula, task.atoms), 1, 0, 1, reach)
+    return replace(task, atoms=(whole,), formula=Leaf(0))
 
 
 @dataclass(slots=True)
@@ -149,7 +165,7 @@ class _Run:
                 self._leave(world, view, world.waiting)
                 exhausted = True
                 continue
-            used = np.unique(picks[world.waiting]).tolist()
+            used = np.flatnonzero(np.bincount(picks[world.waiting])).tolist()
             self.splits += len(used) - 1
             for number, pick in enumerate(used):
                 groups = world.groups.copy() if number else world.groups

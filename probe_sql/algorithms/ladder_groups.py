@@ -16,6 +16,8 @@ from probe_sql.logic.three import evaluate3, relevant
 
 Reveal = Callable[[Rung, Mask], Ints]
 
+MANY = 16  # decided groups are set aside when they are more than one in so many
+
 
 class Charges:
     """What a living group is charged: how many false groups it stands for, in expectation.
@@ -38,19 +40,24 @@ class Charges:
         best: Floats = np.zeros(factors.shape[:-2] + factors.shape[-1:])
         dead = np.zeros(best.shape, dtype=np.bool_)
         for clause in self._clauses:
-            product = np.ones(best.shape)
-            none = np.ones(best.shape, dtype=np.bool_)
-            for members in clause:
-                factor = factors[..., members[0], :]
-                for atom in members[1:]:
-                    factor = np.maximum(factor, factors[..., atom, :])
-                missing = factor < 0
-                product *= np.where(missing, 1.0, factor)
-                none &= missing
+            product, none = _factor(factors, clause[0])
+            for members in clause[1:]:
+                factor, missing = _factor(factors, members)
+                # A missing factor is -1 and counts as 1, unless all of them are.
+                product = np.where(none, 1.0, product) * np.where(missing, 1.0, factor)
+                none = none & missing
             dead |= none
             np.maximum(best, product, out=best)
         best[dead] = 0.0
         return best
+
+
+def _factor(factors: Floats, members: Sequence[int]) -> tuple[Floats, Mask]:
+    """The factor of atoms on one measure, and where none of them is alive."""
+    factor: Floats = factors[..., members[0], :]
+    for atom in members[1:]:
+        factor = np.maximum(factor, factors[..., atom, :])
+    return factor, factor < 0
 
 
 def _by_measure(task: Task, clause: AtomSet) -> list[list[int]]:
@@ -64,13 +71,15 @@ def _by_measure(task: Task, clause: AtomSet) -> list[list[int]]:
 class View:
     """All groups at one step: alive or dead, their charges, and the excess of those charged.
 
-    `at` are the charged groups and `excess[atom]` their noisy excess, where `known`.
+    `at` are the charged groups, `factors[atom]` what they are charged for an atom. Their noisy
+    excess, where it is known, is in the `columns` of `excess` and `known`.
     """
 
     alive: Mask
     charge: Floats
     at: Ints
     factors: Floats
+    columns: Ints
     excess: Ints
     known: Mask
 
@@ -85,7 +94,8 @@ class Groups:
     def __init__(self, task: Task, charges: Charges) -> None:
         self._task = task
         self._charges = charges
-        self._open: Ints = np.arange(task.groups)  # groups that are not decided for good
+        # Groups that may be open; the decided among them are set aside now and then.
+        self._kept: Ints = np.arange(task.groups)
         shape = (len(task.atoms), task.groups)
         self._killed: Mask = np.zeros(shape, dtype=np.bool_)
         self._settled: Mask = np.zeros(shape, dtype=np.bool_)
@@ -105,65 +115,66 @@ class Groups:
 
         A dead atom counts as false and one above its window as true, at this step.
         """
-        formula = self._task.formula
+        formula, kept = self._task.formula, self._kept
         state = _State(self._settled.copy(), ~self._killed)
         for rung in stage.rungs:
             wanted = relevant(formula, list(state.sure), list(state.possible))
-            needed = np.flatnonzero(np.logical_or.reduce([wanted[atom] for atom in rung.kill]))
-            if needed.size:
+            needed: Mask = np.logical_or.reduce([wanted[atom] for atom in rung.kill])
+            if needed.any():
                 asked = np.zeros(self._task.groups, dtype=np.bool_)
-                asked[self._open[needed]] = True
+                asked[kept] = needed
                 self._apply(state, stage, rung, needed, reveal(rung, asked))
-        state.factors[state.sure] = 0.0
-        state.factors[~state.possible] = -1.0
         certain, living = evaluate3(formula, list(state.sure), list(state.possible))
-        charged = living if self._charges.shared else living & ~certain
-        view = self._view(state, living, np.flatnonzero(charged))
+        charged = living & ~self.decided[kept] if self._charges.shared else living & ~certain
+        view = self._view(state, stage, living, np.flatnonzero(charged))
         self._retire()
         return view
 
-    def _apply(self, state: _State, stage: Stage, rung: Rung, needed: Ints, noisy: Ints) -> None:
+    def _apply(self, state: _State, stage: Stage, rung: Rung, needed: Mask, noisy: Ints) -> None:
         """What the values of one rung say of its atoms, in the groups that were revealed."""
-        # Where all are needed a slice spares copies; with many groups they are what takes time.
-        at = slice(None) if needed.size == self._open.size else needed
+        # Masks over all groups take less time than picking out those that are needed.
         for atom in rung.kill:
-            x = tslm.excess(self._task.atoms[atom], noisy, self._open[at])
-            before = self._settled[atom, at]
-            killed = self._killed[atom, at] | (~before & (x <= -rung.kill[atom]))
-            settled = before | (~killed & (x > rung.settle[atom]))
-            self._killed[atom, at], self._settled[atom, at] = killed, settled
-            state.possible[atom, at] = settled | (~killed & (x > -stage.dead[atom]))
-            state.sure[atom, at] = settled | (~killed & (x > rung.window))
-            state.factors[atom, at] = np.where(x > 0, rung.charge, 1.0)
-            state.excess[atom, at], state.known[atom, at] = x, True
+            x = tslm.excess(self._task.atoms[atom], noisy, self._kept)
+            killed, settled = self._killed[atom], self._settled[atom]
+            killed |= needed & ~settled & (x <= -rung.kill[atom])
+            settled |= needed & ~killed & (x > rung.settle[atom])
+            state.possible[atom] &= ~needed | settled | (~killed & (x > -stage.dead[atom]))
+            state.sure[atom] |= settled | (needed & ~killed & (x > rung.window))
+            state.excess[atom], state.known[atom] = x, needed
 
-    def _view(self, state: _State, living: Mask, charged: Ints) -> View:
+    def _view(self, state: _State, stage: Stage, living: Mask, charged: Ints) -> View:
         alive = self.true.copy()
-        alive[self._open] = living
+        alive[self._kept] = living
+        factors: Floats = np.ones((len(state.known), charged.size))
+        for rung in stage.rungs:
+            for atom in rung.kill:
+                row, above = factors[atom], state.known[atom] & (state.excess[atom] > 0)
+                np.putmask(row, above[charged], rung.charge)
+                np.putmask(row, state.sure[atom][charged], 0.0)
+                np.putmask(row, ~state.possible[atom][charged], -1.0)
+        at = self._kept[charged]
         charge = np.zeros(alive.size)
-        at = self._open[charged]
-        factors = state.factors[:, charged]
         charge[at] = self._charges(factors)
-        return View(alive, charge, at, factors, state.excess[:, charged], state.known[:, charged])
+        return View(alive, charge, at, factors, charged, state.excess, state.known)
 
     def _retire(self) -> None:
         """Set aside the groups whose answer is fixed, whatever comes."""
         true, possible = evaluate3(self._task.formula, list(self._settled), list(~self._killed))
+        self.true[self._kept] = true
         done = true | ~possible
-        if done.any():
-            self.true[self._open[true]] = True
-            self.decided[self._open[done]] = True
-            kept = ~done
-            self._open = self._open[kept]
+        self.decided[self._kept] = done
+        # Nothing is asked of a decided group, so it may stay until there are many to set aside.
+        if MANY * np.count_nonzero(done) > done.size:
+            kept = np.flatnonzero(~done)
+            self._kept = self._kept[kept]
             self._killed, self._settled = self._killed[:, kept], self._settled[:, kept]
 
 
 class _State:
-    """The atoms of the open groups at one step: rows are atoms."""
+    """The atoms of the groups at one step: rows are atoms."""
 
     def __init__(self, sure: Mask, possible: Mask) -> None:
         self.sure = sure
         self.possible = possible
-        self.factors: Floats = np.ones(sure.shape)
         self.excess: Ints = np.zeros(sure.shape, dtype=np.int64)
         self.known: Mask = np.zeros(sure.shape, dtype=np.bool_)

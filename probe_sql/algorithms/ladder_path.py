@@ -78,13 +78,14 @@ def _best(gain: Floats, price: Floats, favourite: int | None, tuning: Tuning) ->
 
 def _gains(charges: Charges, view: View, voters: Ints, stages: Sequence[Stage]) -> Floats:
     """For each stage and voter, the charge that the stage would remove."""
-    now, excess = view.factors[:, voters], view.excess[:, voters]
-    live = view.known[:, voters] & (now > 0)
+    now, columns = view.factors[:, voters], view.columns[voters]
     later = np.repeat(now[np.newaxis], len(stages), axis=0)
-    for number, stage in enumerate(stages):
-        for rung in stage.rungs:
-            for atom in rung.kill:
-                later[number, atom, live[atom] & (excess[atom] <= -stage.dead[atom])] = -1.0
-                later[number, atom, live[atom] & (excess[atom] > rung.window)] = 0.0
+    for place, first in enumerate(stages[0].rungs):  # the same measures in all stages
+        for atom in first.kill:
+            excess, live = view.excess[atom, columns], view.known[atom, columns] & (now[atom] > 0)
+            for number, stage in enumerate(stages):
+                row = later[number, atom]
+                np.putmask(row, live & (excess <= -stage.dead[atom]), -1.0)
+                np.putmask(row, live & (excess > stage.rungs[place].window), 0.0)
     gains: Floats = np.maximum(view.charge[view.at[voters]] - charges(later), 0.0)
     return gains

@@ -39,8 +39,13 @@ class Rule:
         weights = self.weights(view)
         spread = ((1 - self.alpha) * self.inflation * view.charge) ** 2
         worst = (1 - self.alpha) * self.inflation + self._allowance
-        others = weights.sum() - weights + worst
-        error = np.sqrt(np.maximum(spread.sum() - spread, 0.0))
+        total, squares = weights.sum(), spread.sum()
+        # Most steps stop nobody, not even a group without which the others weigh least.
+        least = total - weights.max() + worst
+        if least + self.margin * np.sqrt(max(squares - spread.max(), 0.0)) > 0:
+            return np.zeros(weights.size, dtype=np.bool_)
+        others = total - weights + worst
+        error = np.sqrt(np.maximum(squares - spread, 0.0))
         stopped: Mask = others + self.margin * error <= 0
         return stopped
 

@@ -40,7 +40,8 @@ class Values:
         kept = self._kept.setdefault(rung.measure, {})
         for level in [level for level in kept if level < floor]:
             del kept[level]
-        lowest = int(top.min(where=groups, initial=rung.level))
+        behind = groups & (top < rung.level)
+        lowest = int(top[behind].min(initial=rung.level))
         for level in range(lowest + 1, rung.level + 1):
             if level < floor and level % STRIDE:
                 continue

@@ -37,6 +37,7 @@ def negated(task: Task) -> Task:
         tuple(complement(atom) for atom in task.atoms),
         dual(task.formula),
         _swapped(task.accuracy),
+        task.shown,
     )
 
 

@@ -41,12 +41,16 @@ class AtomSpec:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A planned query as an algorithm sees it: k groups, atoms, formula, accuracy."""
+    """A planned query as an algorithm sees it: k groups, atoms, formula, accuracy.
+
+    `shown` are measures whose own noisy values the answer shows, as far as they were measured.
+    """
 
     groups: int
     atoms: tuple[AtomSpec, ...]
     formula: Formula  # minimised; leaves are indices into `atoms`
     accuracy: Accuracy
+    shown: frozenset[int] = frozenset()
 
 
 class Meter(Protocol):
@@ -86,6 +90,15 @@ class Meter(Protocol):
         revealing its last level again gives the same value, at no loss. Raises
         `OverBudget` before drawing anything when the loss would pass epsilon_max.
         Utility: the noise is discrete Laplace with parameter exp(-epsilon/delta).
+        """
+        ...
+
+    def fold(self, formula: Formula, comparisons: Sequence[AtomSpec]) -> int:
+        """A new measure: how many rows a group is inside the formula, or lacks. Its number.
+
+        Privacy: one row changes it by at most 1, however many atoms the formula has. Nothing
+        is charged until it is drawn or revealed.
+        Utility: above 0 exactly where the formula holds.
         """
         ...
 

@@ -56,6 +56,9 @@ def explain(plan: Plan) -> Explanation:
             spent[atom.measure] = max(spent[atom.measure], draw.epsilon)
         else:
             spent[atom.measure] += draw.leaves * draw.epsilon
+    if _as_one(plan):  # paid for once, like the dearest of the measures behind it
+        dearest = max(range(len(spent)), key=lambda m: (m not in plan.caps.once, spent[m]))
+        spent = [cost * (m == dearest) for m, cost in enumerate(spent)]
     first = plan.unit_epsilon(spent)
     people = None if plan.caps.column is None else person_costs(plan, spent)
     scans: tuple[str, ...] = ()
@@ -77,6 +80,12 @@ def _first_draws(plan: Plan) -> tuple[FirstDraw, ...]:
     single = accuracy.algorithm in ("naive", "apex") or ladder
     counts = [1 if single else plan.minimised.occurrences[i] for i in range(len(plan.atoms))]
     regions = [first_u(atom.range, share) for atom in plan.atoms]
+    if _as_one(plan):
+        rows = max(atom.range / atom.delta for atom in plan.atoms)
+        epsilon = math.log(1 / (2 * bound)) / first_u(rows, share)
+        return tuple(
+            FirstDraw(first_u(rows * atom.delta, share), bound, epsilon, 1) for atom in plan.atoms
+        )
     if ladder and plan.atoms:
         weights = [atom.delta / u for atom, u in zip(plan.atoms, regions, strict=True)]
         measures = [atom.measure for atom in plan.atoms]
@@ -90,6 +99,12 @@ def _first_draws(plan: Plan) -> tuple[FirstDraw, ...]:
         FirstDraw(u, beta, atom.delta * math.log(1 / (2 * beta)) / u, count)
         for atom, u, beta, count in zip(plan.atoms, regions, betas, counts, strict=True)
     )
+
+
+def _as_one(plan: Plan) -> bool:
+    """Whether the condition is measured as one number: no aggregate behind it is shown."""
+    several = not isinstance(plan.formula, Leaf | Constant)
+    return plan.accuracy.algorithm == "ladder" and several and not plan.releases.free
 
 
 def prior_bound(accuracy: Accuracy) -> float:
@@ -329,6 +344,8 @@ def _cost_lines(explanation: Explanation) -> list[str]:
     name = "first phase"
     if single or plan.accuracy.algorithm == "ladder":
         name = "the draws" if single else "first level"
+    if _as_one(plan):
+        name += " of the condition, measured as one number"
     first = f"{name}: epsilon {explanation.epsilon_first:.4g}"
     if plan.minimised.leaves_after < plan.minimised.leaves_before:
         first += f" ({explanation.epsilon_unminimised:.4g} unminimised)"

@@ -42,6 +42,13 @@ class Releases:
     columns: tuple[Release, ...]
     extra: tuple[tuple[int, float], ...]  # measure, epsilon
 
+    @property
+    def free(self) -> frozenset[int]:
+        """Measures that are shown as HAVING measured them."""
+        forms = [form for release in self.columns for form in (release.top, release.bottom)]
+        shown = frozenset(form.measure for form in forms if form is not None)
+        return shown - {measure for measure, _ in self.extra}
+
 
 def plan_releases(
     outputs: tuple[Output, ...], normaliser: Normaliser, measured: set[int], accuracy: Accuracy

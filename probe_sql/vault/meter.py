@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from os import getpid
 from types import TracebackType
@@ -20,9 +21,11 @@ from numpy.typing import NDArray
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
+from probe_sql.logic.formula import Formula, atoms
 from probe_sql.plan.account import OverBudget
 from probe_sql.plan.unit import ROW, Caps
 from probe_sql.vault.exact import Exact, unsealed
+from probe_sql.vault.folded import Comparison, folded
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
 from probe_sql.vault.released import Released
 
@@ -69,9 +72,11 @@ class VaultMeter:
         if exact.people != (caps.column is not None):
             raise InternalError("The caps are not those of the table that was scanned.")
         _claim(receipt)
-        layers = caps.layers(row_types)
+        self._row_types = tuple(tuple(members) for members in row_types)
+        layers = caps.layers(self._row_types)
         self._caps = caps
         self._exact = exact
+        self._folded: tuple[Exact, ...] = ()
         self._deltas = tuple(deltas)
         self._types = tuple(
             tuple(t for t, members in enumerate(layers) if measure in members)
@@ -218,6 +223,31 @@ class VaultMeter:
             faults.point("vault.draw.after")
             return noisy
 
+    def fold(self, formula: Formula, comparisons: Sequence[Comparison]) -> int:
+        """A new measure: how many rows a group is inside the formula, or lacks. Its number.
+
+        Privacy: one row changes it by at most 1 (`folded`), and only a row that enters one of the
+        measures behind it, so it joins their row types. It is met once by a person if all of
+        them are. Nothing is released until it is drawn.
+        """
+        behind = {comparisons[number].measure for number in atoms(formula)}
+        with self._lock:
+            column = folded(formula, comparisons, self._values, self._deltas)
+            number = len(self._deltas)
+            self._folded += (Exact([column], self.groups, self._exact.people),)
+            self._row_types = tuple(
+                (*members, number) if behind & set(members) else members
+                for members in self._row_types
+            )
+            if behind <= self._caps.once:
+                self._caps = replace(self._caps, once=self._caps.once | {number})
+            layers = self._caps.layers(self._row_types)
+            self._types += (tuple(t for t, members in enumerate(layers) if number in members),)
+            self._deltas += (1,)
+            self._released += (Released(self.groups),)
+            self._paid = np.vstack((self._paid, np.zeros((1, self.groups), dtype=np.int64)))
+            return number
+
     def _check(self, measure: int, epsilon: float, groups: Mask) -> None:
         check_parameters(epsilon, self._deltas[measure])
         if groups.dtype != np.bool_ or groups.shape != (self.groups,):
@@ -227,7 +257,11 @@ class VaultMeter:
         """The exact values, once the meter is known to be open and its receipt good."""
         if not self._open:
             raise InternalError("The meter is closed: nothing can be drawn any more.")
-        values = unsealed(self._exact)[measure]
+        scanned = len(self._deltas) - len(self._folded)
+        if measure < scanned:
+            values = unsealed(self._exact)[measure]
+        else:
+            [values] = unsealed(self._folded[measure - scanned])
         self._verify()
         return values
 
@@ -279,6 +313,8 @@ class VaultMeter:
         """
         with self._lock:
             self._open = False
+            for exact in self._folded:
+                exact.close()
             if self._settled:
                 raise InternalError("The query was settled already.")
             self._ledger.settle(self._receipt, self.loss, outcome=outcome)
@@ -289,7 +325,8 @@ class VaultMeter:
         """End drawing and forget the exact values; what is not settled stays charged."""
         with self._lock:
             self._open = False
-            self._exact.close()
+            for exact in (self._exact, *self._folded):
+                exact.close()
 
     def __enter__(self) -> Self:
         return self

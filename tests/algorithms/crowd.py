@@ -28,8 +28,8 @@ class Crowd:
     formula: Formula
     exact: tuple[Ints, ...]
 
-    def task(self, accuracy: Accuracy) -> Task:
-        return task(self.exact[0].size, self.atoms, self.formula, accuracy)
+    def task(self, accuracy: Accuracy, *, apart: bool = False) -> Task:
+        return task(self.exact[0].size, self.atoms, self.formula, accuracy, apart=apart)
 
     def truth(self) -> Mask:
         def holds(number: int) -> Mask:

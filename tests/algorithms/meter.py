@@ -10,6 +10,7 @@ import numpy as np
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.protocol import AtomSpec, Floats, Ints, Mask, OverBudget, Task
 from probe_sql.logic.formula import Formula
+from probe_sql.vault.folded import folded
 
 Draws = Sequence[tuple[int, float, Mask]]
 
@@ -65,6 +66,14 @@ class ReferenceMeter:
         noisy: Ints = self.exact[measure] + noise[0] - noise[1]
         return np.where(groups, noisy, 0)
 
+    def fold(self, formula: Formula, comparisons: Sequence[AtomSpec]) -> int:
+        number = len(self.deltas)
+        column = folded(formula, comparisons, lambda measure: self.exact[measure], self.deltas)
+        self.exact, self.deltas = [*self.exact, column], [*self.deltas, 1]
+        self._levels = np.vstack((self._levels, np.zeros((1, self.groups))))
+        self._noise = np.vstack((self._noise, np.zeros((1, self.groups), dtype=np.int64)))
+        return number
+
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         levels = self._levels[measure]
         if (levels[groups] > epsilon).any():
@@ -119,10 +128,15 @@ def atom(
 
 
 def task(
-    groups: int, atoms: Sequence[AtomSpec], formula: Formula, accuracy: Accuracy | None = None
-) -> Task:
-    """A task over `groups` groups; the budget is out of the way unless asked for."""
-    return Task(groups, tuple(atoms), formula, accuracy or Accuracy(epsilon=1e6))
+    groups: int, atoms: Sequence[AtomSpec], formula: Formula, accuracy: Accuracy | None = None,
+    *, apart: bool = False,
+) -> Task:  # fmt: skip
+    """A task over `groups` groups; the budget is out of the way unless asked for.
+
+    `apart` shows all measures, so that none is folded into another.
+    """
+    shown = frozenset(atom.measure for atom in atoms) if apart else frozenset[int]()
+    return Task(groups, tuple(atoms), formula, accuracy or Accuracy(epsilon=1e6), shown)
 
 
 def meter(

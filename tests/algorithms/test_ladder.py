@@ -27,7 +27,7 @@ def _run(work: Task, exact: list[Ints], seed: int = 0) -> tuple[Outcome, Referen
     return Ladder().run(work, counter), counter
 
 
-def _skewed(formula: Formula, seed: int, accuracy: Accuracy = FREE) -> tuple[Task, list[Ints]]:
+def _skewed(formula: Formula, seed: int, *, apart: bool = False) -> tuple[Task, list[Ints]]:
     """476 groups of skewed counts that rise and fall together, cut two deviations above."""
     rng = np.random.default_rng(seed)
     size = rng.lognormal(4, 1.2, 476)
@@ -36,11 +36,11 @@ def _skewed(formula: Formula, seed: int, accuracy: Accuracy = FREE) -> tuple[Tas
         atom(i, int(row.mean() + 2 * row.std()), span=float(np.ptp(row)))
         for i, row in enumerate(exact)
     ]
-    return task(476, specs, formula, accuracy), exact
+    return task(476, specs, formula, FREE, apart=apart), exact
 
 
 def test_a_group_loses_the_finest_level_of_each_measure() -> None:
-    work, exact = _skewed(OR3, 1)
+    work, exact = _skewed(OR3, 1, apart=True)
     outcome, counter = _run(work, exact)
     finest = [precision.max() for _, precision in outcome.noisy.values()]
     assert counter.loss == pytest.approx(sum(finest))
@@ -49,11 +49,16 @@ def test_a_group_loses_the_finest_level_of_each_measure() -> None:
     assert outcome.status == "answered"
 
 
-@pytest.mark.parametrize(("formula", "factor"), [(Leaf(0), 1.3), (OR3, 2), (AND3, 3)])
-def test_it_needs_a_fraction_of_what_probe_needs(formula: Formula, factor: float) -> None:
+@pytest.mark.parametrize(
+    ("formula", "apart", "factor"),
+    [(Leaf(0), True, 1.3), (OR3, True, 2), (AND3, True, 3), (OR3, False, 4), (AND3, False, 6)],
+)
+def test_it_needs_a_fraction_of_what_probe_needs(
+    formula: Formula, apart: bool, factor: float
+) -> None:
     spent = dict.fromkeys(("probe", "ladder"), 0.0)
     for seed in range(4):
-        work, exact = _skewed(formula, seed)
+        work, exact = _skewed(formula, seed, apart=apart)
         for name in spent:
             counter = meter(work, exact, np.random.default_rng(seed))
             assert algorithms.get(name).run(work, counter).status == "answered"
@@ -64,7 +69,7 @@ def test_it_needs_a_fraction_of_what_probe_needs(formula: Formula, factor: float
 def test_a_dead_conjunction_is_not_looked_into_further() -> None:
     empty = np.concatenate((np.full(230, -900), np.full(10, 130)))
     full = np.full(240, 900)
-    work = task(240, [atom(i, 100, span=1000) for i in range(3)], AND3, FREE)
+    work = task(240, [atom(i, 100, span=1000) for i in range(3)], AND3, FREE, apart=True)
     outcome, counter = _run(work, [empty, full, full])
     assert outcome.returned[230:].sum() >= 7
     finest = {measure: precision.max() for measure, (_, precision) in outcome.noisy.items()}
@@ -74,7 +79,7 @@ def test_a_dead_conjunction_is_not_looked_into_further() -> None:
 
 def test_shared_measures_are_measured_once() -> None:
     people = CROWDS["shared"]()
-    work = people.task(replace(FREE, fpr=0.5))
+    work = people.task(replace(FREE, fpr=0.5), apart=True)
     outcome, counter = _run(work, list(people.exact))
     assert {draw[0] for draw in counter.drawn} == {0}
     assert counter.loss == max(draw[1] for draw in counter.drawn)
@@ -181,14 +186,15 @@ def test_the_mirror_marks_both_sides() -> None:
     st.floats(0.001, 5),
     st.sampled_from(["deny", "mark"]),
     st.sampled_from(["rate", "group"]),
+    st.booleans(),
     st.integers(0, 2**32),
 )
 def test_no_level_is_revealed_that_would_pass_the_budget(
-    name: str, epsilon: float, exhausted: str, scope: str, seed: int
+    name: str, epsilon: float, exhausted: str, scope: str, apart: bool, seed: int
 ) -> None:
     people: Crowd = CROWDS[name]()
     accuracy = replace(FREE, epsilon=epsilon, on_exhausted=exhausted, fpr_scope=scope)
-    work = people.task(accuracy)
+    work = people.task(accuracy, apart=apart)
     outcome, counter = _run(work, list(people.exact), seed)
     assert counter.loss <= epsilon
     denied = exhausted == "deny" and scope == "rate"

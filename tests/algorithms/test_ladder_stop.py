@@ -28,8 +28,9 @@ def _view(charges: list[float]) -> View:
     given = np.array(charges)
     empty = np.zeros((1, 0))
     return View(
-        given >= 0, np.maximum(given, 0.0), NOTHING, empty, empty.astype(np.int64), empty > 0
-    )
+        given >= 0, np.maximum(given, 0.0), NOTHING, empty, NOTHING, empty.astype(np.int64),
+        empty > 0,
+    )  # fmt: skip
 
 
 CHARGES = st.lists(st.sampled_from([-1.0, -1.0, -1.0, 0.0, 1.0, 1.3]), min_size=2, max_size=60)
@@ -117,7 +118,7 @@ def _instance(formula: Formula, seed: int) -> tuple[Task, list[Ints]]:
     accuracy = Accuracy(fnr=0.1, fpr=0.25, epsilon=1e6, algorithm="ladder")
     specs = [atom(i, 100, span=150.0 * (1 + i)) for i in range(3)]
     exact = [rng.poisson(rng.lognormal(4, 0.7, 50)) for _ in range(3)]
-    return task(50, specs, formula, accuracy), exact
+    return task(50, specs, formula, accuracy, apart=True), exact
 
 
 def _run(work: Task, exact: list[Ints], seed: int, group: int, other: int | None) -> Outcome:

@@ -245,6 +245,7 @@ class _Shrinking(ReferenceMeter):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_budget_that_runs_out_in_between_is_a_denial(algorithm: str) -> None:
     work = _task(And((Leaf(0), Leaf(1))), replace(FREE, algorithm=algorithm), 1000, 1000)
+    work = replace(work, shown=frozenset({0, 1}))  # two draws at least
     counter = _Shrinking([CLEAR, CLEAR], [1, 1], 1e6, np.random.default_rng(0))
     outcome = algorithms.get(algorithm).run(work, counter)
     assert outcome.status == "denied"

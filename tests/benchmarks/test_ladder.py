@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.__main__ import main
-from benchmarks.ladder import COMPARED
+from benchmarks.ladder import COMPARED, SHOWN
 from benchmarks.limit import least_epsilon
 
 
@@ -43,10 +43,12 @@ def test_a_small_run_compares_all_algorithms(
     assert document["seed"]
     records = document["records"]
     assert len(records) == 3 * 3 * len(COMPARED)
-    assert {record["algorithm"] for record in records} == set(COMPARED)
-    for record in records:
-        assert (record["lower_bound_ratio"] is not None) == (record["atoms"] == 1)
-    ours = [record for record in records if record["algorithm"] == "ladder"]
+    assert {record["algorithm"] for record in records} == set(COMPARED) - {SHOWN}
+    ours = [record for record in records if record["algorithm"] == "ladder" and not record["shown"]]
+    for record in ours:
+        # One run may be lucky, but no mechanism stays far below the limit.
+        assert record["lower_bound_ratio"] > 0.9
+        assert record["lower_bound"] > 0
     assert all(record["denied"] == 0 for record in ours if record["atoms"] == 1)
     assert all(0 < record["epsilon"] <= 5 for record in ours)
     assert "ladder / limit" in capsys.readouterr().out

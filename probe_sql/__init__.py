@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         TimestampFromTicks,
     )
     from probe_sql.policy import Policy, load_policy
-    from probe_sql.session import Connection, connect
+    from probe_sql.session import Connection, Spark, connect
 
 __version__ = "0.1.0"
 
@@ -73,6 +73,7 @@ __all__ = [
     "Policy",
     "ProbeError",
     "ProgrammingError",
+    "Spark",
     "Time",
     "TimeFromTicks",
     "Timestamp",
@@ -95,6 +96,7 @@ _LAZY = {
     "Connection": "probe_sql.session",
     "Denied": "probe_sql.answer",
     "Policy": "probe_sql.policy",
+    "Spark": "probe_sql.session",
     "connect": "probe_sql.session",
     "load_policy": "probe_sql.policy",
     **dict.fromkeys(_CURSOR, "probe_sql.cursor"),

@@ -27,11 +27,12 @@ from probe_sql.ledger.complaints import unlisted
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
+from probe_sql.sql.engines.engine import DUCKDB, Engine
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
 
 Progress = Callable[[float], None]
 
@@ -48,12 +49,13 @@ def connect(
     """Open a database, file or frame for private queries under a policy.
 
     `source` is the path of a DuckDB database, of Parquet or CSV files (globs too), an Arrow
-    table, a pandas or Polars frame, or a mapping of table names to those. The ledger lies
-    beside the database unless the policy or `ledger` names another place.
+    table, a pandas or Polars frame, a mapping of table names to those, the URL of a PostgreSQL
+    database, a `Spark`, or a SparkSession. The ledger lies beside the database unless the
+    policy or `ledger` names another place.
     """
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
     place, identity = ledger_place(source, rules, ledger)
-    backend = open_backend(source, rules, threads=threads, memory=memory)
+    backend = open_backend(source, rules, threads=threads, memory=memory, beside=place)
     try:
         typed = rules.with_types(backend.schemas())
         backend.check_public_keys(typed)
@@ -68,15 +70,15 @@ def ledger_place(
     source: Any, policy: Policy, ledger: str | os.PathLike[str] | None
 ) -> tuple[Path, str]:
     """Where the ledger lies, and the name of the database it belongs to."""
-    on_disk = isinstance(source, str | os.PathLike)
-    identity = str(Path(source).resolve()) if on_disk else "frames"
+    name = identity(source)
     if ledger is not None:
-        return Path(ledger), identity
+        return Path(ledger), name
     if policy.ledger is not None:
-        return policy.beside(policy.ledger), identity
-    if not on_disk:
+        return policy.beside(policy.ledger), name
+    server = elsewhere(source)
+    if server or not isinstance(source, str | os.PathLike):
         raise InterfaceError(
-            "a frame has no place of its own for the ledger",
+            f"a {'server' if server else 'frame'} has no place of its own for the ledger",
             why="what was spent must outlive this process",
             fix="connect(..., ledger='name.ledger'), or ledger = '...' in the policy",
         )
@@ -87,7 +89,7 @@ def ledger_place(
             fix="name one with ledger='name.ledger' (--ledger), or ledger = '...' in the policy",
         )
     # Not beside a symbolic link: the same data under another name has the same budget.
-    return Path(identity + ".ledger"), identity
+    return Path(name + ".ledger"), name
 
 
 def explain_only(
@@ -96,13 +98,15 @@ def explain_only(
 ) -> Explanation:  # fmt: skip
     """Explain a query without a ledger; with a source, by its types, else by the policy's."""
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
+    engine: Engine = DUCKDB
     if source is not None:
         backend = open_backend(source, rules)
         try:
             rules = rules.with_types(backend.schemas())
+            engine = backend.engine
         finally:
             backend.close()
-    return explain(make_plan(query, rules, parameters, **accuracy))
+    return explain(make_plan(query, rules, parameters, engine=engine, **accuracy))
 
 
 class Connection:
@@ -161,7 +165,8 @@ class Connection:
     def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row."""
         self._open()
-        return make_plan(query, self.policy, parameters, **accuracy)
+        engine = self._backend.engine
+        return make_plan(query, self.policy, parameters, engine=engine, **accuracy)
 
     def explain(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Explanation:
         """The plan in words, as a tree and as JSON; free of charge."""
@@ -316,7 +321,10 @@ __all__ = [
     "Entry",
     "Explanation",
     "Progress",
+    "Spark",
     "connect",
+    "elsewhere",
     "explain_only",
+    "identity",
     "ledger_place",
 ]

@@ -65,7 +65,10 @@ RUNTIME_LIBRARIES = {
 OPTIONAL_LIBRARIES = {
     "pandas": {"vault", "answer"},
     "polars": {"vault", "answer"},
+    "psycopg": {"vault"},  # the extra `postgres`
+    "py4j": {"vault"},  # comes with pyspark
     "pyarrow": {"vault", "answer"},
+    "pyspark": {"vault"},  # the extra `spark`
     "pygments": {"cli"},  # comes with rich; without it the shell has no colours
 }
 STANDARD_LIBRARY = {"sqlite3": {"ledger"}, "tomllib": {"policy"}}

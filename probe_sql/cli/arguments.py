@@ -111,7 +111,8 @@ def _ledger(parser: argparse.ArgumentParser) -> None:
 
 
 def _init(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("db", metavar="SOURCE", help="a DuckDB database, a Parquet or a CSV file")
+    parser.add_argument("db", metavar="SOURCE", help="a DuckDB database, a Parquet or a CSV file, "
+                        "postgresql://... or spark:...")  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="where to write the draft; - is standard output "
                         "(default: SOURCE with the ending .toml)")  # fmt: skip
@@ -140,7 +141,8 @@ _BUILDERS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 
 
 def _database(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("db", metavar="DB", help="a DuckDB database, or Parquet or CSV files")
+    parser.add_argument("db", metavar="DB", help="a DuckDB database, Parquet or CSV files, "
+                        "postgresql://... or spark:...")  # fmt: skip
 
 
 def _policy(parser: argparse.ArgumentParser) -> None:

@@ -36,7 +36,13 @@ def open_connection(arguments: Namespace) -> Connection:
 
 def find_policy(arguments: Namespace) -> str:
     """The policy's path; where it is the default and missing, the error says how to get one."""
+    from probe_sql.session import elsewhere
+
     path = policy_path(arguments)
+    if arguments.policy is None and elsewhere(arguments.db):
+        raise UsageError(
+            "a server has no policy beside it", fix="name the owner's policy with --policy FILE"
+        )
     if arguments.policy is None and not Path(path).exists():
         if not Path(arguments.db).exists() and not set("*?[") & set(arguments.db):
             raise OperationalError(f"there is no file {arguments.db}", fix="check the path")
@@ -46,6 +52,15 @@ def find_policy(arguments: Namespace) -> str:
             fix=f"name it with --policy FILE, or draft one: {PROGRAM} init {arguments.db}",
         )
     return path
+
+
+def displayed(source: str, whole: bool = False) -> str:
+    """A source as people may see it: a file's name, or its path; a server without credentials."""
+    from probe_sql.session import elsewhere, identity
+
+    if elsewhere(source):
+        return identity(source)
+    return source if whole else Path(source).name
 
 
 def query(arguments: Namespace) -> int:
@@ -120,11 +135,14 @@ def ledger(arguments: Namespace) -> int:
 def init(arguments: Namespace) -> int:
     """Draft a policy from the schema."""
     from probe_sql.owner import draft
+    from probe_sql.session import elsewhere
 
-    text = draft(arguments.db, Path(arguments.db).name)
+    text = draft(arguments.db, displayed(arguments.db))
     if arguments.output == "-":
         sys.stdout.write(text)
         return 0
+    if arguments.output is None and elsewhere(arguments.db):
+        raise UsageError("a server has no place for its policy", fix="name one with --output FILE")
     path = Path(arguments.output or Path(arguments.db).with_suffix(".toml"))
     try:
         with path.open("w" if arguments.force else "x", encoding="utf-8") as file:
@@ -142,7 +160,7 @@ def init(arguments: Namespace) -> int:
     print(f"wrote {path}, from the schema alone")
     print('next: decide what is marked "decide", then run')
     named = "" if arguments.output is None else f" --policy {path}"
-    print(f"  {PROGRAM} check {arguments.db}{named}")
+    print(f"  {PROGRAM} check {displayed(arguments.db, whole=True)}{named}")
     return 0
 
 
@@ -160,7 +178,7 @@ def check(arguments: Namespace) -> int:
     elif report.policy is None:
         raise PolicyError(report.problems, report.source)
     else:
-        _show_sound(report, arguments.db)
+        _show_sound(report, None if arguments.db is None else displayed(arguments.db, whole=True))
     return 1 if report.problems else 0
 
 

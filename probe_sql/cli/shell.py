@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from probe_sql import __version__
 from probe_sql.cli.arguments import accuracy_of
-from probe_sql.cli.commands import open_connection, read_stdin
+from probe_sql.cli.commands import displayed, open_connection, read_stdin
 from probe_sql.cli.dots import DOTS, HABITS, run_dot
 from probe_sql.cli.main import ANSWERED, DENIED, ERROR, INTERRUPTED, exit_code
 from probe_sql.cli.progress import ScanProgress
@@ -33,7 +33,8 @@ def run_shell(arguments: Namespace) -> int:
     if arguments.file is not None:
         texts.append((arguments.file, read_script(arguments.file)))
     with open_connection(arguments) as connection, ExitStack() as stack:
-        shell = Shell(connection, arguments.db, accuracy_of(arguments), arguments.format)
+        source = displayed(arguments.db, whole=True)
+        shell = Shell(connection, source, accuracy_of(arguments), arguments.format)
         shell.safe = arguments.safe
         stack.callback(shell.close)
         if not texts and is_terminal(sys.stdin) and is_terminal(sys.stdout):

@@ -9,8 +9,7 @@ from typing import Any
 
 from probe_sql.errors import PolicyError, Problem
 from probe_sql.policy import Policy, load_policy, with_lines
-from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.sources import layout
+from probe_sql.vault.sources import open_backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def check(path: str | os.PathLike[str], source: Any = None) -> Report:
     if source is None:
         return Report(name, (), policy)
     problems: list[Problem] = []
-    backend = DuckDBBackend(layout(source, policy), policy)
+    backend = open_backend(source, policy, checked=False)
     try:
         schemas = backend.schemas()
         problems += policy.check_schema(schemas)

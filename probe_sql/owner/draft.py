@@ -7,7 +7,7 @@ from typing import Any
 
 from probe_sql.policy.names import bare, place
 from probe_sql.types import Kind, SqlType
-from probe_sql.vault.sources import Files, classify, open_backend
+from probe_sql.vault.sources import Files, Source, classify, elsewhere, open_backend
 
 _HEAD = """\
 # Policy of {name}: everything about it that is public.
@@ -43,7 +43,7 @@ unit = "decide"           # decide: "row" if nobody has two rows, else
 
 def draft(source: Any, name: str = "the database") -> str:
     """TOML for every table of the source, with what only the owner can decide left open."""
-    untyped = isinstance(found := classify(source), Files) and found.format == "csv"
+    untyped = not elsewhere(source) and _is_csv(classify(source))
     backend = open_backend(source, None)
     try:
         schemas = backend.schemas()
@@ -82,3 +82,7 @@ def _use(type_: SqlType, untyped: bool) -> str:
     if type_.kind in (Kind.TEXT, Kind.BOOLEAN):
         return f'{type_.name}: {{}} for WHERE only; keys = ["...", "..."] for GROUP BY'
     return f"{type_.name}: for WHERE only"
+
+
+def _is_csv(found: Source) -> bool:
+    return isinstance(found, Files) and found.format == "csv"

@@ -12,7 +12,6 @@ from probe_sql.plan.apportion import even_beta, paper_beta, tight_beta
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Atom, Plan, first_shares, first_u, tree_epsilon
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.sql.render import render_scan, render_separate
 from probe_sql.sql.scan import Threshold
 
 
@@ -62,10 +61,8 @@ def explain(plan: Plan) -> Explanation:
     first = plan.unit_epsilon(spent)
     people = None if plan.caps.column is None else person_costs(plan, spent)
     scans: tuple[str, ...] = ()
-    if plan.verdict is None and accuracy.fuse:
-        scans = (render_scan(plan.scan, pretty=True),)
-    elif plan.verdict is None:
-        scans = tuple(render_separate(plan.scan, pretty=True))
+    if plan.verdict is None:
+        scans = plan.engine.statements(plan.scan, accuracy.fuse, pretty=True)
     return Explanation(
         plan, draws, first, _unminimised(plan, people), _worst(plan, first), scans,
         guarantee_sentence(plan), people,

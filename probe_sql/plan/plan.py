@@ -32,6 +32,7 @@ from probe_sql.plan.unit import Caps, even_loss, unit_caps
 from probe_sql.policy.model import Policy
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery, Comparison, Condition, Junction
+from probe_sql.sql.engines.engine import DUCKDB, Engine
 from probe_sql.sql.scan import Scan, Threshold
 
 DEFAULT_ROWS_PER_GROUP = 1_000
@@ -81,6 +82,7 @@ class Plan:
     releases: Releases
     written: tuple[tuple[int, float], ...]  # delta and range of every atom of `original`
     notices: tuple[str, ...]
+    engine: Engine
 
     @property
     def formula(self) -> Formula:
@@ -129,17 +131,22 @@ def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any])
     return accuracy
 
 
-def make_plan(sql: str, policy: Policy, parameters: Sequence[Any] = (), **arguments: Any) -> Plan:
-    """Plan one query; raises `ProbeError` only, and costs nothing."""
+def make_plan(
+    sql: str, policy: Policy, parameters: Sequence[Any] = (), *, engine: Engine = DUCKDB,
+    **arguments: Any,
+) -> Plan:  # fmt: skip
+    """Plan one query for an engine; raises `ProbeError` only, and costs nothing."""
     query = bind_sql(sql, policy, parameters)
     accuracy = accuracy_of(query, policy, arguments)
     try:
-        return _plan(query, accuracy)
+        plan = _plan(query, accuracy, engine)
+        engine.check(plan.scan)
+        return plan
     except ProbeError as error:
         raise error.located(sql)  # noqa: B904 - the same error, with its text
 
 
-def _plan(query: BoundQuery, accuracy: Accuracy) -> Plan:
+def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
     table = query.relation.table
     normaliser = Normaliser()
     original = _formula(query.having, normaliser)
@@ -167,6 +174,12 @@ def _plan(query: BoundQuery, accuracy: Accuracy) -> Plan:
         tuple(measure.scan for measure in measures), tuple(thresholds), query.outputs,
     )  # fmt: skip
     notices = [atom.note for atom in planned if atom.note]
+    known = {text for atom in normal for text in _names(atom, normaliser.measures[atom.measure])}
+    notices += [
+        f"the range of {name} belongs to no comparison of this query, and was not used"
+        for name in accuracy.ranges
+        if _plain(name) not in known
+    ]
     if minimised.notice:
         notices.append(minimised.notice)
     if table.rows_per_group is None:
@@ -180,7 +193,7 @@ def _plan(query: BoundQuery, accuracy: Accuracy) -> Plan:
         unit_caps(table.unit, measures, normaliser.tallies), _moved(releases, place),
         tuple((normaliser.measures[a.measure].delta, r) for a, r in
               zip(normal, ranges, strict=True)),
-        tuple(dict.fromkeys(notices)),
+        tuple(dict.fromkeys(notices)), engine,
     )  # fmt: skip
 
 
@@ -206,15 +219,20 @@ def _plain(text: str) -> str:
     return "".join(text.lower().split())
 
 
+def _names(atom: NormalAtom, measure: Measure) -> list[str]:
+    """The texts by which a hint can name the range of an atom."""
+    texts = [atom.text, *measure.aggregates] if len(measure.aggregates) == 1 else [atom.text]
+    return [_plain(text) for text in texts]
+
+
 def _range(atom: NormalAtom, measure: Measure, rows: int, hints: Mapping[str, float]) -> float:
     """Public range of a measure in steps: a hint, else from the threshold and the group size.
 
     A start beyond the threshold decides nothing, so a single count or sum with threshold t
     has the range 2|t| where that is smaller (theory 3).
     """
-    texts = [atom.text, *measure.aggregates] if len(measure.aggregates) == 1 else [atom.text]
-    for text in texts:
-        hint = hints.get(_plain(text))
+    for name in _names(atom, measure):
+        hint = hints.get(name)
         if hint is not None:
             return max(1.0, float(hint / measure.unit))
     most = float(rows) * measure.delta

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.sql.ranges import noted
 from probe_sql.sql.scalar import (
     HUGEINT,
     Scalar,
@@ -77,10 +78,10 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
         left, right = as_decimal(a), as_decimal(b)
         if left is not None and right is not None:
             left = _roomy(op, left, right[1])
-            result = _decimal_result(op, left[1], right[1])
+            result = decimal_result(op, left[1], right[1])
             if result is not None:
                 return Scalar(_NODES[op](this=left[0], expression=right[0]), result, **common)
-    node = _NODES[op](this=as_double(a), expression=as_double(b))
+    node = noted(_NODES[op](this=as_double(a), expression=as_double(b)), a, b)
     common["low"], common["high"] = outward(low, high)
     if not faithful(constant):
         common["constant"] = common["low"] = common["high"] = None
@@ -119,7 +120,8 @@ def _roomy(op: str, left: tuple[exp.Expr, SqlType], right: SqlType) -> tuple[exp
     return cast_to(ast, wide.name), wide
 
 
-def _decimal_result(op: str, a: SqlType, b: SqlType) -> SqlType | None:
+def decimal_result(op: str, a: SqlType, b: SqlType) -> SqlType | None:
+    """The type of a sum, difference or product of decimals; None beyond 38 digits."""
     assert a.precision is not None
     assert b.precision is not None
     assert a.scale is not None
@@ -160,8 +162,9 @@ def divide(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     divisor = as_double(b)
     if not isinstance(b.constant, Fraction):
         divisor = exp.Nullif(this=divisor, expression=zero)
+    quotient = exp.Div(this=as_double(a), expression=divisor, typed=False, safe=False)
     return Scalar(
-        exp.Div(this=as_double(a), expression=divisor, typed=False, safe=False), DOUBLE, span=span,
+        noted(quotient, a, b), DOUBLE, span=span,
         low=low, high=high, grid=grid, nullable=True, private=a.private or b.private,
         constant=constant,
     )  # fmt: skip

@@ -312,6 +312,7 @@ _CASTS = {
     Kind.BOOLEAN: "BOOLEAN", Kind.INTEGER: "", Kind.DECIMAL: "", Kind.FLOAT: "DOUBLE",
     Kind.TEXT: "VARCHAR", Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP",
 }  # fmt: skip
+_ODD = {Kind.TIMESTAMPTZ, Kind.INTERVAL, Kind.OTHER}  # '1 month' equals '30 days'
 
 
 def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
@@ -323,8 +324,7 @@ def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
             fix="cast to BOOLEAN, an integer type, DOUBLE, DECIMAL(p,s), VARCHAR, DATE, TIMESTAMP",
             span=span,
         )
-    odd = Kind.TIMESTAMPTZ in (value.type.kind, target.kind) or value.type.kind is Kind.OTHER
-    if odd and value.known:
+    if _ODD & {value.type.kind, target.kind} and value.known:
         raise Refused(
             f"a cast from {value.type.name} is not supported",
             why="its result depends on a setting or on the type's text form",

@@ -20,6 +20,7 @@ from probe_sql.sql.bounding import capped, capped_rows
 from probe_sql.sql.domain import domain as key_domain
 from probe_sql.sql.domain import key_sizes
 from probe_sql.sql.keys import determined_joins
+from probe_sql.sql.ranges import noted
 from probe_sql.sql.relation import Join
 from probe_sql.sql.scalar import (
     Scalar,
@@ -32,6 +33,8 @@ from probe_sql.sql.scalar import (
 from probe_sql.sql.scan import LIMIT, MeasureScan, Multiplier, Scan, Tally, Term, Threshold
 from probe_sql.types import Kind
 
+MOST = "most"  # on a sum: the most that one row adds, either way
+
 
 def render_scan(
     scan: Scan, dialect: str = "duckdb", pretty: bool = False, domain: str | None = None
@@ -40,23 +43,25 @@ def render_scan(
 
     Columns `m0`, `m1`, ... are the measures as 64-bit integers.
     """
-    measures = [
-        build.alias(_saturated(_measure(measure)), f"m{index}")
-        for index, measure in enumerate(scan.measures)
-    ]
     on = [
         exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d"))
         for i in range(len(scan.keys))
     ]
     joins = [build.join(build.table("a", quoted=False), on, "LEFT")]
-    ctes = {"a": _aggregation(scan, domain)}
-    return _over_domain(scan, measures, joins, ctes, domain).sql(dialect=dialect, pretty=pretty)
+    ctes = {"a": aggregation(scan, domain)}
+    statement = _over_domain(scan, _measures(scan), joins, ctes, domain)
+    return statement.sql(dialect=dialect, pretty=pretty)
 
 
 def render_separate(
     scan: Scan, dialect: str = "duckdb", pretty: bool = False, domain: str | None = None
 ) -> list[str]:
     """One scan for each measure, as in the paper (`fuse = false`)."""
+    return [render_scan(single, dialect, pretty, domain) for single in separate(scan)]
+
+
+def separate(scan: Scan) -> list[Scan]:
+    """A scan of its own for each measure, with the tallies it needs."""
     result = []
     for measure in scan.measures:
         used = sorted({t.tally for t in measure.terms} | set(measure.guards))
@@ -64,9 +69,18 @@ def render_separate(
         terms = tuple(replace(term, tally=place[term.tally]) for term in measure.terms)
         alone = replace(measure, terms=terms, guards=tuple(place[g] for g in measure.guards))
         tallies = tuple(scan.tallies[index] for index in used)
-        single = replace(scan, tallies=tallies, measures=(alone,))
-        result.append(render_scan(single, dialect, pretty, domain))
+        result.append(replace(scan, tallies=tallies, measures=(alone,)))
     return result
+
+
+def render_measures(scan: Scan, tallies: str, domain: str) -> str:
+    """What `render_scan` returns, made of tallies that were counted elsewhere.
+
+    `tallies` names a relation with `o`, the place of a group, and `n0`, `n1`, ...
+    """
+    on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
+    joins = [build.join(build.table(tallies, "a", quoted=False), [on], "LEFT")]
+    return _over_domain(scan, _measures(scan), joins, {}, domain).sql(dialect="duckdb")
 
 
 def render_domain(scan: Scan, dialect: str = "duckdb") -> str:
@@ -130,9 +144,10 @@ def _over_domain(
 # --- the private side ------------------------------------------------------------------
 
 
-def _aggregation(scan: Scan, domain: str | None) -> exp.Select:
+def aggregation(scan: Scan, domain: str | None) -> exp.Select:
+    """The one pass over the private table: `k0`, ... and the tallies `n0`, ... of every group."""
     columns = [build.alias(key.scalar.ast.copy(), f"k{i}") for i, key in enumerate(scan.keys)]
-    columns += [build.alias(_tally(tally), f"n{i}") for i, tally in enumerate(scan.tallies)]
+    columns += [build.alias(aggregate(tally), f"n{i}") for i, tally in enumerate(scan.tallies)]
     relation = scan.relation
     joins = [_join(join, join.outer, [v.ast.copy() for _, v in join.on]) for join in relation.joins]
     if capped(scan):
@@ -147,7 +162,8 @@ def _aggregation(scan: Scan, domain: str | None) -> exp.Select:
     )  # fmt: skip
 
 
-def _tally(tally: Tally) -> exp.Expr:
+def aggregate(tally: Tally) -> exp.Expr:
+    """The SQL aggregate of a tally."""
     argument, condition = tally.argument, tally.filter
     if tally.kind == "count":
         parts = [] if condition is None else [paren(condition.ast)]
@@ -163,7 +179,9 @@ def _tally(tally: Tally) -> exp.Expr:
     if tally.kind == "distinct":
         value = _only(argument.ast.copy(), condition)
         return exp.Count(this=exp.Distinct(expressions=[value]))
-    return exp.Sum(this=_only(scaled(argument, tally.grid), condition))
+    total = exp.Sum(this=_only(scaled(argument, tally.grid), condition))
+    total.meta[MOST] = max(abs(tally.low), abs(tally.high))
+    return total
 
 
 def _only(value: exp.Expr, condition: Scalar | None) -> exp.Expr:
@@ -181,11 +199,11 @@ def scaled(value: Scalar, grid: Fraction) -> exp.Expr:
     if factor.denominator == 1:
         quotient: exp.Expr = double
         if factor != 1:
-            quotient = exp.Mul(this=paren(double), expression=double_literal(factor))
+            by = double_literal(factor)
+            quotient = noted(exp.Mul(this=paren(double), expression=by), value)
     else:
-        quotient = exp.Div(
-            this=paren(double), expression=double_literal(grid), typed=False, safe=False
-        )
+        by = double_literal(grid)
+        quotient = noted(exp.Div(this=paren(double), expression=by, typed=False, safe=False), value)
     rounded = exp.Anonymous(this="round", expressions=[quotient])
     return try_cast_to(rounded, "BIGINT")
 
@@ -234,7 +252,15 @@ def _measure(measure: MeasureScan) -> exp.Expr:
     return exp.Anonymous(this="least", expressions=[total, *caps])
 
 
-def _saturated(value: exp.Expr) -> exp.Expr:
+def _measures(scan: Scan) -> list[exp.Alias]:
+    return [
+        build.alias(saturated(_measure(measure)), f"m{index}")
+        for index, measure in enumerate(scan.measures)
+    ]
+
+
+def saturated(value: exp.Expr) -> exp.Expr:
+    """The integer moved into [-LIMIT, LIMIT], as BIGINT: 1-Lipschitz."""
     return cast_to(_between(value, integer_literal(-LIMIT), integer_literal(LIMIT)), "BIGINT")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.policy.model import Policy
+from probe_sql.sql.engines.engine import Engine
 from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType
 from probe_sql.vault.exact import Exact
@@ -25,8 +26,8 @@ class Backend(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """Name of the engine, for people."""
+    def engine(self) -> Engine:
+        """The engine whose SQL the scans are said in, and what it refuses."""
         ...
 
     def schemas(self) -> Schemas:
@@ -62,6 +63,10 @@ class Backend(Protocol):
         Privacy: a private row that meets two public rows would count twice, and every
         sensitivity would be wrong.
         """
+        ...
+
+    def check_people(self, policy: Policy) -> None:
+        """Raise `PolicyError` where a row has no person and the policy refuses such rows."""
         ...
 
     def interrupt(self) -> None:

@@ -1,7 +1,9 @@
 """Bound every person's rows once: keep at most T, chosen by a keyed hash, in a table of their own.
 
 Privacy: which rows of a person stay is a function of that person's rows, the key and T. The rows
-with the least (hash, columns) stay; the order of rows and other people play no part.
+with the least (hash, columns) stay; the order of rows and other people play no part. Rows that
+tie are the same to every query: floats that are equal but not the same, -0.0 and 0.0 or two
+NaNs, are kept as one.
 People with at most T rows keep them all, without being ranked; of the others, most rows are
 ruled out by a hash that is surely too large, before the rest is ranked.
 """
@@ -15,7 +17,7 @@ from typing import Any
 
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import fold
-from probe_sql.types import Kind, SqlType
+from probe_sql.types import Kind, SqlType, parse_type
 from probe_sql.vault.loading import WHOLE, identifier
 
 Run = Callable[[str], list[tuple[Any, ...]]]
@@ -35,6 +37,7 @@ class Bounding:
     person: str
     columns: tuple[str, ...]  # declared: what queries can read
     hashed: tuple[str, ...]  # all that can be hashed
+    types: tuple[str, ...]  # of the declared columns
     most: int
     drop_missing: bool
     key: int
@@ -49,10 +52,19 @@ class Bounding:
     def listed(self) -> str:
         return ", ".join(identifier(column) for column in self.columns)
 
+    @property
+    def kept(self) -> str:
+        """The declared columns as they are kept: equal values are the same value."""
+        return ", ".join(
+            _one_of_equals(identifier(column), type_)
+            for column, type_ in zip(self.columns, self.types, strict=True)
+        )
+
     def described(self) -> tuple[object, ...]:
-        """All that the choice depends on beside the rows."""
+        """All that the kept table depends on beside the rows."""
         return (
-            self.person, self.columns, self.hashed, self.most, self.drop_missing, self.key,
+            self.person, self.columns, self.types, self.hashed, self.most, self.drop_missing,
+            self.key,
         )  # fmt: skip
 
 
@@ -64,10 +76,20 @@ def bounding(table: Table, schema: Mapping[str, SqlType], key: int) -> Bounding:
     declared = {fold(name) for name in table.columns}
     columns = tuple(name for name in schema if fold(name) in declared)
     hashed = tuple(n for n, t in schema.items() if n in columns or t.kind is not Kind.OTHER)
+    types = tuple(schema[name].name for name in columns)
     return Bounding(
-        identifier(WHOLE + table.name), identifier(unit.column), columns, hashed, unit.max_rows,
-        unit.null != "own", key,
+        identifier(WHOLE + table.name), identifier(unit.column), columns, hashed, types,
+        unit.max_rows, unit.null != "own", key,
     )  # fmt: skip
+
+
+def _one_of_equals(column: str, type_: str) -> str:
+    """A column in which floats that are equal are the same: text would tell -0.0 from 0.0."""
+    if parse_type(type_).kind is not Kind.FLOAT:
+        return column
+    zero, nan = f"0::{type_}", f"'nan'::{type_}"
+    cases = f"WHEN {column} = 0 THEN {zero} WHEN isnan({column}) THEN {nan} ELSE {column}"
+    return f"CASE {cases} END AS {column}"
 
 
 def missing_people(how: Bounding, run: Run) -> bool:
@@ -109,7 +131,7 @@ def _keep_light(how: Bounding, target: str, run: Run) -> None:
     """Make the table, with all rows of everyone else."""
     present = f" WHERE {how.person} IS NOT NULL" if how.drop_missing else ""
     run(
-        f"CREATE TABLE {target} AS SELECT {how.listed} FROM {how.source}"
+        f"CREATE TABLE {target} AS SELECT {how.kept} FROM {how.source}"
         f" ANTI JOIN {_HEAVY} ON {how.person} = probe_sql_person{present}"
     )
 
@@ -126,7 +148,7 @@ def _parts(how: Bounding, run: Run) -> list[str]:
 def _rank(how: Bounding, target: str, people: str, condition: str, run: Run) -> None:
     """Add the first rows that `people` want, of those that satisfy the condition."""
     run(
-        f"INSERT INTO {target} SELECT {how.listed} FROM (SELECT {how.listed}, probe_sql_want,"
+        f"INSERT INTO {target} SELECT {how.kept} FROM (SELECT {how.listed}, probe_sql_want,"
         f" row_number() OVER (PARTITION BY {how.person} ORDER BY {how.hash}, {how.listed})"
         f" AS probe_sql_place FROM {how.source} JOIN {people} ON {how.person} = probe_sql_person"
         f" WHERE {condition}) WHERE probe_sql_place <= probe_sql_want"

@@ -30,11 +30,13 @@ from probe_sql.errors import (
 from probe_sql.policy.model import Policy
 from probe_sql.policy.names import find, place
 from probe_sql.sql.domain import MAX_GROUPS, domain_key
+from probe_sql.sql.engines.engine import DUCKDB, Engine, Shipped
 from probe_sql.sql.keys import points
 from probe_sql.sql.render import (
     render_domain,
     render_key_sizes,
     render_keys,
+    render_measures,
     render_scan,
     render_separate,
     render_thresholds,
@@ -54,6 +56,7 @@ Ints = NDArray[np.int64]
 Connection = duckdb.DuckDBPyConnection
 
 _CHOSEN = "probe_sql_chosen"
+_TALLIES = "probe_sql_tallies"
 _DOMAINS = 16  # key domains that are kept
 _WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 
@@ -74,7 +77,7 @@ class DuckDBBackend:
     variables is switched off and the configuration locked. Only rendered scans are executed.
     """
 
-    name = "DuckDB"
+    engine: Engine = DUCKDB
 
     def __init__(
         self,
@@ -286,14 +289,42 @@ class DuckDBBackend:
         faults.point("vault.scan.before")
         columns: list[Ints] = []
         for index, sql in enumerate(statements):
-            share = _share(progress, index, len(statements))
-            columns += self._run(partial(_columns, sql=sql, prefix="m"), share)
+            part = share(progress, index, len(statements))
+            columns += self._run(partial(_columns, sql=sql, prefix="m"), part)
         exact = Exact(columns, domain.size, people)
         for column in columns:
             if column.flags.writeable:
                 column.fill(0)
         faults.point("vault.scan.after")
         return exact
+
+    # --- for scans that run elsewhere -----------------------------------------------------
+
+    def texts(self, scan: Scan, relation: Shipped) -> list[list[str | None]]:
+        """The columns of a public relation that travels with a scan, each value as text."""
+        table = self._domain(scan).table if relation.table is None else identifier(relation.table)
+        columns = ", ".join(f"CAST({identifier(c)} AS VARCHAR)" for c in relation.columns)
+        rows = self._run(partial(_rows, sql=f"SELECT {columns} FROM {table}"))
+        return [list(column) for column in zip(*rows, strict=True)] or [
+            [] for _ in relation.columns
+        ]
+
+    def combine(self, scan: Scan, tallies: Sequence[Ints]) -> tuple[Ints, ...]:
+        """Measures of every group, in domain order, from the tallies `o`, `n0`, ... of some.
+
+        Privacy: what comes in and goes out is exact; for the vault alone.
+        """
+        sql = render_measures(scan, _TALLIES, self._domain(scan).table)
+        names = ["o", *(f"n{place}" for place in range(len(scan.tallies)))]
+
+        def work(connection: Connection) -> tuple[Ints, ...]:
+            connection.register(_TALLIES, dict(zip(names, tallies, strict=True)))
+            try:
+                return _columns(connection, sql, "m")
+            finally:
+                connection.unregister(_TALLIES)
+
+        return self._run(work)
 
     def _run(self, work: Callable[[Connection], T], progress: Progress | None = None) -> T:
         """Run work that may fail; its failure becomes an error with a text of ours."""
@@ -383,7 +414,7 @@ def _in_utc(value: Any) -> Any:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
 
 
-def _share(progress: Progress | None, index: int, count: int) -> Progress | None:
+def share(progress: Progress | None, index: int, count: int) -> Progress | None:
     """Progress of one scan of several as progress of all."""
     if progress is None or count == 1:
         return progress

@@ -19,6 +19,9 @@ class Failure(Enum):
     FILE = "file"
     INTERRUPTED = "interrupted"
     CLOSED = "closed"
+    LOST = "lost"
+    TIMEOUT = "timeout"
+    DENIED = "denied"
     OTHER = "other"
 
 
@@ -57,6 +60,12 @@ def scan_error(failure: Failure) -> OperationalError:
             "A file of the database could not be read during the scan.",
             why=f"It was removed, replaced or damaged, or the disk failed. {_FREE}",
             fix="Check the files and connect again.",
+        )
+    if failure is Failure.LOST:
+        return ScanError(
+            "The connection to the server was lost during the scan.",
+            why=f"The server stopped, or the network did. {_FREE}",
+            fix="Connect again.",
         )
     if failure is Failure.CLOSED:
         return ScanError("The database was closed.", why=_FREE, fix="Connect again.")

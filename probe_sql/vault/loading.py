@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import IO, cast
 
 import duckdb
+import numpy as np
 
 from probe_sql.errors import OperationalError
 from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
 from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
-from probe_sql.vault.sources import Files, Frame, Layout
+from probe_sql.vault.sources import Files, Frame, Layout, Texts
 
 CATALOG = "source"  # the attached database
 WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
@@ -56,7 +57,8 @@ def load(
                 yield f"the table {table}"
                 origin = f"{CATALOG}.main.{identifier(table)}"
                 name = identifier(_loaded_name(policy, known))
-                connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {origin}")
+                plain = _without_collations(connection, table)
+                connection.execute(f"CREATE VIEW {name} AS SELECT *{plain} FROM {origin}")
                 _hide(connection, policy, known)
     for table, source in layout.private.items():
         yield f"the table {table}"
@@ -77,6 +79,23 @@ def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
         f" AND database_name = '{CATALOG}' AND NOT internal ORDER BY 1"
     ).fetchall()
     return [table for (table,) in rows]
+
+
+def _without_collations(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    """What follows `*` to have the texts of an attached table compared by their bytes.
+
+    Privacy: under another collation 'A' equals 'a', so that a row is in the groups of both keys,
+    meets filters taken to be exclusive and is joined twice. No catalogue tells of a
+    collation, so every text is told to have none.
+    """
+    rows = connection.execute(
+        "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = ?"
+        f" AND database_name = '{CATALOG}' AND data_type = 'VARCHAR' ORDER BY column_index",
+        [table],
+    ).fetchall()
+    names = [identifier(column) for (column,) in rows]
+    texts = ", ".join(f'{name} COLLATE "c" AS {name}' for name in names)
+    return f" REPLACE ({texts})" if texts else ""
 
 
 def _named(policy: Policy, table: str) -> bool:
@@ -113,7 +132,12 @@ def _hide(connection: duckdb.DuckDBPyConnection, policy: Policy | None, table: s
 # --- public: copied, types as DuckDB reads them -------------------------------------------
 
 
-def _load_public(connection: duckdb.DuckDBPyConnection, table: str, source: Files | Frame) -> None:
+def _load_public(
+    connection: duckdb.DuckDBPyConnection, table: str, source: Files | Frame | Texts
+) -> None:
+    if isinstance(source, Texts):
+        _load_texts(connection, table, source)
+        return
     if isinstance(source, Files):
         reader = "read_parquet" if source.format == "parquet" else "read_csv"
         extra = ", sample_size = -1" if source.format == "csv" else ""
@@ -122,6 +146,24 @@ def _load_public(connection: duckdb.DuckDBPyConnection, table: str, source: File
         return
     connection.register(_FRAME, _registrable(source))
     connection.execute(f"CREATE TABLE {identifier(table)} AS SELECT * FROM {identifier(_FRAME)}")
+    connection.unregister(_FRAME)
+
+
+def _load_texts(connection: duckdb.DuckDBPyConnection, table: str, source: Texts) -> None:
+    """Cast what came as text to the types it had."""
+    arrays = {
+        f"c{place}": np.array([*column, None], dtype=object)[:-1]
+        for place, column in enumerate(source.columns)
+    }
+    columns = ", ".join(
+        f"CAST(c{place} AS {'VARCHAR' if type_.kind is Kind.OTHER else type_.name})"
+        f" AS {identifier(name)}"
+        for place, (name, type_) in enumerate(source.types.items())
+    )
+    connection.register(_FRAME, arrays)
+    connection.execute(
+        f"CREATE TABLE {identifier(table)} AS SELECT {columns} FROM {identifier(_FRAME)}"
+    )
     connection.unregister(_FRAME)
 
 

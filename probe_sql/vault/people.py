@@ -15,7 +15,7 @@ from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.bounding import Bounding, bounding, build, missing_people
 from probe_sql.vault.failures import Failure, scan_error
 from probe_sql.vault.loading import identifier, literal
-from probe_sql.vault.shelf import Shelf, open_shelf, shelf_folder
+from probe_sql.vault.shelf import Shelf, open_shelf, shelf_folder, source_marks
 from probe_sql.vault.sources import Layout
 
 Execute = Callable[[str, Progress | None], list[tuple[Any, ...]]]
@@ -32,6 +32,7 @@ class People:
 
     def __init__(self, layout: Layout, spare: Path, execute: Execute) -> None:
         self._layout = layout
+        self._opened = source_marks(layout)  # before anything of it is read
         self._spare = spare  # a private directory that ends with the connection
         self._execute = execute
         self._done: set[str] = set()
@@ -71,7 +72,7 @@ class People:
         with self._turn:
             if table.name in self._done:
                 return
-            shelf = open_shelf(self._layout, table.name, self._spare)
+            shelf = open_shelf(self._layout, table.name, self._spare, self._opened)
             how = bounding(table, schemas[table.name], shelf.key)
             place = shelf.place(table.name, how.described())
             if not place.exists() or not self._shown(table, place):
@@ -88,6 +89,7 @@ class People:
             self._run(f"ATTACH {literal(str(place))} AS {kept} (READ_ONLY)")
             self._run(view)
         except ScanError:
+            self._run(f"DETACH DATABASE IF EXISTS {kept}")
             return False
         return True
 
@@ -100,6 +102,8 @@ class People:
                 build(how, f"{_DRAFT}.rows", self._stepwise(progress))
             finally:
                 self._run(f"DETACH {_DRAFT}")
+            if not shelf.current:  # changed between two steps, someone may have more than T rows
+                raise scan_error(Failure.FILE)
             shelf.keep(draft, place)
         except OSError:
             raise scan_error(Failure.FILE) from None

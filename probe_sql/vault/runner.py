@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
-
-import duckdb
+from typing import Generic, Protocol, TypeVar
 
 from probe_sql.vault.backend import Progress
 from probe_sql.vault.failures import Failure, classify
@@ -17,7 +15,22 @@ PATIENCE = 0.5  # seconds before progress is reported; shorter work stays silent
 TICK = 0.1
 
 
-class Runner:
+class Interruptible(Protocol):
+    """A connection to a database whose running statement can be watched and ended."""
+
+    def interrupt(self) -> None:
+        """End the running statement, from another thread."""
+        ...
+
+    def query_progress(self) -> float:
+        """How much of it is done, in percent; negative where that is not known."""
+        ...
+
+
+C = TypeVar("C", bound=Interruptible)
+
+
+class Runner(Generic[C]):
     """Executes work on a connection in a thread of its own, one at a time.
 
     The calling thread only waits, so Ctrl-C reaches it at once and it can watch the
@@ -25,21 +38,22 @@ class Runner:
     the statement has begun would be lost.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self, connection: C, classify: Callable[[BaseException], Failure] = classify
+    ) -> None:
         self._connection = connection
+        self._classify = classify
         self._turn = threading.Lock()
-        self._running: _Job[object] | None = None
+        self._running: _Job[C, object] | None = None
 
-    def run(
-        self, work: Callable[[duckdb.DuckDBPyConnection], T], progress: Progress | None = None
-    ) -> T | Failure:
+    def run(self, work: Callable[[C], T], progress: Progress | None = None) -> T | Failure:
         """The result of `work`, or how it failed; raises only what `progress` raises.
 
         Privacy: the database's exception is dropped in the thread in which it was raised; what
         comes back is its class.
         """
         with self._turn:
-            job = _Job(work, self._connection)
+            job = _Job(work, self._connection, self._classify)
             self._running = job  # type: ignore[assignment]
             try:
                 return self._watched(job, progress)
@@ -52,7 +66,7 @@ class Runner:
         if job is not None:
             job.cancelled.set()
 
-    def _watched(self, job: _Job[T], progress: Progress | None) -> T | Failure:
+    def _watched(self, job: _Job[C, T], progress: Progress | None) -> T | Failure:
         stopped = False
         waited = 0.0
         try:
@@ -71,7 +85,7 @@ class Runner:
             self._stop(job)
         return Failure.INTERRUPTED if stopped else job.result()
 
-    def _stop(self, job: _Job[T]) -> None:
+    def _stop(self, job: _Job[C, T]) -> None:
         """Return when the thread has ended; impatience does not leave it running."""
         while job.thread.is_alive() and not job.done.is_set():
             try:
@@ -81,19 +95,18 @@ class Runner:
                 continue
 
 
-class _Job(Generic[T]):
+class _Job(Generic[C, T]):
     """One piece of work, its thread, and what became of it."""
 
     def __init__(
-        self,
-        work: Callable[[duckdb.DuckDBPyConnection], T],
-        connection: duckdb.DuckDBPyConnection,
+        self, work: Callable[[C], T], connection: C, classify: Callable[[BaseException], Failure]
     ) -> None:
         self.done = threading.Event()
         self.cancelled = threading.Event()
         self._outcome: T | Failure = Failure.OTHER
         self._work = work
         self._connection = connection
+        self._classify = classify
         self.thread = threading.Thread(target=self._run, name="probe-sql scan", daemon=True)
 
     def wait(self) -> bool:
@@ -107,6 +120,6 @@ class _Job(Generic[T]):
         try:
             self._outcome = self._work(self._connection)
         except BaseException as error:  # its text must not survive, whatever it is
-            self._outcome = classify(error)
+            self._outcome = self._classify(error)
         finally:
             self.done.set()

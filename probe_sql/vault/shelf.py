@@ -15,13 +15,17 @@ import re
 import secrets
 import stat
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from probe_sql.policy.names import find
 from probe_sql.vault.sources import Files, Layout
 
-_LAYOUT = 1  # of what is kept; a new number makes old files be built again
+_LAYOUT = 2  # of what is kept; a new number makes old files be built again
+
+Mark = tuple[str, *tuple[object, ...]]  # the path first
+Marks = Mapping[Path, Mark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,18 @@ class Shelf:
 
     folder: Path
     key: int
-    marks: tuple[object, ...]
+    marks: tuple[Mark, ...]
 
     def place(self, table: str, *depends: object) -> Path:
         """The file of a table that depends on the source, the key and `depends`."""
         text = repr((_LAYOUT, table, self.key, self.marks, depends))
         digest = hashlib.sha256(text.encode()).hexdigest()[:32]
         return self.folder / f"{_safe(table)}-{digest}.duckdb"
+
+    @property
+    def current(self) -> bool:
+        """Whether the source is still what it was when the shelf was opened."""
+        return all(_mark(Path(mark[0])) == mark for mark in self.marks)
 
     def draft(self, place: Path) -> Path:
         """A fresh name beside `place` under which to build it."""
@@ -69,16 +78,34 @@ def shelf_folder(layout: Layout, table: str) -> Path | None:
     return paths[0].with_name(paths[0].name + ".bounded") if paths else None
 
 
-def open_shelf(layout: Layout, table: str, spare: Path) -> Shelf:
-    """The shelf for a table of the layout; `spare` is a private directory of the connection."""
-    marks = tuple(_mark(path) for path in _files(layout, table))
+def open_shelf(layout: Layout, table: str, spare: Path, opened: Marks) -> Shelf:
+    """The shelf for a table of the layout; `spare` is a private directory of the connection.
+
+    `opened` are the marks of the source before it was opened. If it has changed since, what the
+    connection reads is not what later ones will, and is kept for this connection alone.
+    """
+    paths = _files(layout, table)
+    marks = tuple(_mark(path) for path in paths)
     folder = shelf_folder(layout, table)
-    if folder is not None:
+    if folder is not None and marks == tuple(opened.get(path) for path in paths):
         try:
             return Shelf(folder, _key(_private(folder)), marks)
         except OSError:
             pass  # not ours to write in: bounded anew for this connection
     return Shelf(spare, _key(_private(spare)), marks)
+
+
+def kept_key(beside: Path | None) -> int:
+    """The key for a source that is elsewhere: kept beside the ledger, where there is a place.
+
+    Privacy: any key protects; the same one ever after keeps the choice of rows the same.
+    """
+    if beside is not None:
+        try:
+            return _key(_private(beside.with_name(beside.name + ".bounded")))
+        except OSError:
+            pass
+    return secrets.randbits(64)
 
 
 def _files(layout: Layout, table: str) -> tuple[Path, ...]:
@@ -88,14 +115,24 @@ def _files(layout: Layout, table: str) -> tuple[Path, ...]:
     return () if layout.database is None or source is not None else (layout.database.path,)
 
 
-def _mark(path: Path) -> tuple[object, ...]:
-    """What changes when a file does; a database's log of late writes counts as a part of it."""
-    found: list[object] = [str(path)]
+def source_marks(layout: Layout) -> Marks:
+    """What changes when a file of a private source does, for each file."""
+    paths = [] if layout.database is None else [layout.database.path]
+    for source in layout.private.values():
+        paths += source.paths if isinstance(source, Files) else ()
+    return {path: _mark(path) for path in paths}
+
+
+def _mark(path: Path) -> Mark:
+    """The marks of a file; a database's log of late writes counts as a part of it."""
+    found: list[tuple[object, ...]] = []
     for part in (path, path.with_name(path.name + ".wal")):
-        if part.exists():
+        try:
             state = part.stat()
-            found.append((state.st_size, state.st_mtime_ns, state.st_ino))
-    return tuple(found)
+        except OSError:
+            continue
+        found.append((part.name, state.st_size, state.st_mtime_ns, state.st_ino))
+    return str(path), *found
 
 
 def _private(folder: Path) -> Path:

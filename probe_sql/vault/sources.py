@@ -1,4 +1,4 @@
-"""What can be opened: a DuckDB database, Parquet and CSV files, Arrow, pandas and Polars.
+"""What can be opened: a DuckDB database, Parquet and CSV files, frames, PostgreSQL and Spark.
 
 `open_backend` is the one way in. Which source a table of the policy comes from is decided
 here, from names alone; nothing is read but a file's first bytes.
@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.policy.model import Policy
+from probe_sql.types import SqlType
 
 if TYPE_CHECKING:
-    from probe_sql.vault.duckdb_backend import DuckDBBackend
+    from probe_sql.vault.backend import Backend
 
 _PARQUET = (".parquet", ".pq", ".parq")
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FRAMES = ("pyarrow", "pandas", "polars")
+POSTGRES = ("postgresql://", "postgres://")
+SPARK = "spark:"
 _FIX = "Give a DuckDB database, Parquet or CSV files, an Arrow table, or a frame."
 
 
@@ -48,7 +53,28 @@ class Frame:
     frame: Any = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A public table that was read elsewhere: its columns' types, and every value as text."""
+
+    types: Mapping[str, SqlType]
+    columns: Sequence[Sequence[str | None]] = field(repr=False)
+
+
 Source = Database | Files | Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """Apache Spark: a cluster by its master URL, or a session that exists.
+
+    `tables` maps names to Parquet paths; a table that is not among them is one of Spark's
+    catalog, or a view of the session.
+    """
+
+    master: str | None = None
+    tables: Mapping[str, str] = field(default_factory=dict)
+    session: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +83,7 @@ class Layout:
 
     database: Database | None
     private: Mapping[str, Files | Frame]
-    public: Mapping[str, Files | Frame]
+    public: Mapping[str, Files | Frame | Texts]
 
 
 def open_backend(
@@ -66,18 +92,25 @@ def open_backend(
     *,
     threads: int | None = None,
     memory: str | None = None,
-) -> DuckDBBackend:
+    beside: Path | None = None,
+    checked: bool = True,
+) -> Backend:
     """Open a source read-only, with the tables that the policy names, and lock it.
 
     `source` is a path (a DuckDB database, Parquet or CSV files, a glob), an Arrow table, a pandas
-    or Polars frame, or a mapping of table names to those. Without a policy (to draft one)
-    only schemas can be read. Raises `OperationalError` or `InterfaceError` for what cannot
-    be opened and `PolicyError` where a public table is not unique on its declared key.
+    or Polars frame, a mapping of table names to those, or a server: the URL of a PostgreSQL
+    database, a `Spark`, or a SparkSession. Without a policy (to draft one) only schemas can
+    be read. `beside` is where the ledger lies. Raises `OperationalError` or `InterfaceError` for
+    what cannot be opened and, where `checked`, `PolicyError` where a public table is not unique
+    on its declared key.
     """
-    from probe_sql.vault.duckdb_backend import DuckDBBackend
+    if elsewhere(source):
+        backend = _remote(source, policy, threads, memory, beside)
+    else:
+        from probe_sql.vault.duckdb_backend import DuckDBBackend
 
-    backend = DuckDBBackend(layout(source, policy), policy, threads=threads, memory=memory)
-    if policy is not None:
+        backend = DuckDBBackend(layout(source, policy), policy, threads=threads, memory=memory)
+    if policy is not None and checked:
         try:
             backend.check_public_keys(policy)
             backend.check_people(policy)
@@ -87,12 +120,60 @@ def open_backend(
     return backend
 
 
+def elsewhere(source: Any) -> bool:
+    """Whether the rows are in a server, and not in a file or frame."""
+    if isinstance(source, str):
+        return source.startswith((*POSTGRES, SPARK))
+    library = type(source).__module__.partition(".")[0]
+    return isinstance(source, Spark) or library == "pyspark"
+
+
+def identity(source: Any) -> str:
+    """The name of a source for its ledger, without credentials."""
+    if isinstance(source, str) and source.startswith(POSTGRES):
+        place, _, _ = source.partition("://")[2].partition("?")
+        host, slash, database = place.rpartition("@")[2].partition("/")
+        port = "" if re.search(r":\d+$", host) else ":5432"
+        return f"postgresql://{host.lower() or 'localhost'}{port}{slash}{database}"
+    if elsewhere(source):
+        tables = as_spark(source).tables
+        listed = "&".join(f"{table}={path}" for table, path in sorted(tables.items()))
+        return f"spark:{listed}"
+    on_disk = isinstance(source, str | os.PathLike)
+    return str(Path(source).resolve()) if on_disk else "frames"
+
+
+def as_spark(source: Any) -> Spark:
+    """A SparkSession, or text such as `spark:local[2]?trips=trips.parquet`, as a `Spark`."""
+    if isinstance(source, Spark):
+        return source
+    if not isinstance(source, str):
+        return Spark(session=source)
+    master, _, listed = source.removeprefix(SPARK).partition("?")
+    return Spark(master or None, dict(parse_qsl(listed)))
+
+
+def _remote(
+    source: Any, policy: Policy | None, threads: int | None, memory: str | None,
+    beside: Path | None,
+) -> Backend:  # fmt: skip
+    from probe_sql.vault.remote import Remote, RemoteBackend
+
+    remote: Remote
+    if isinstance(source, str) and source.startswith(POSTGRES):
+        from probe_sql.vault.postgres import open_postgres
+
+        remote = open_postgres(source)
+    else:
+        from probe_sql.vault.spark import open_spark
+
+        remote = open_spark(as_spark(source))
+    return RemoteBackend(remote, policy, threads=threads, memory=memory, beside=beside)
+
+
 def layout(source: Any, policy: Policy | None) -> Layout:
     """Say which source each table has; raises for what does not exist or does not fit."""
-    public: dict[str, Files | Frame] = {}
-    for table in policy.public.values() if policy is not None else ():
-        if table.path is not None:
-            public[table.name] = _table_source(str(policy and policy.beside(table.path)))
+    public: dict[str, Files | Frame | Texts] = dict(public_files(policy))
     if isinstance(source, Mapping):
         named = {str(name): _table_source(value) for name, value in source.items()}
         if policy is None:
@@ -104,6 +185,15 @@ def layout(source: Any, policy: Policy | None) -> Layout:
     if isinstance(found, Database):
         return Layout(found, {}, public)
     return Layout(None, {_only_table(source, policy): found}, public)
+
+
+def public_files(policy: Policy | None) -> dict[str, Files | Frame]:
+    """The public tables for which the policy names a file."""
+    found = {}
+    for table in policy.public.values() if policy is not None else ():
+        if table.path is not None:
+            found[table.name] = _table_source(str(policy and policy.beside(table.path)))
+    return found
 
 
 def classify(source: Any) -> Source:

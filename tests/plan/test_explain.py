@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def policy() -> Policy:
     return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
 
 
-def explained(sql: str, policy: Policy, **options: object) -> Explanation:
+def explained(sql: str, policy: Policy, **options: Any) -> Explanation:
     return explain(make_plan(sql, policy, (), **options))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def policy() -> Policy:
     return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
 
 
-def plan_of(having: str, policy: Policy, select: str = "ward", **options: object) -> Plan:
+def plan_of(having: str, policy: Policy, select: str = "ward", **options: Any) -> Plan:
     sql = f"SELECT {select} FROM patients GROUP BY ward HAVING {having}"
     return make_plan(sql, policy, (), **options)
 
@@ -143,6 +144,14 @@ def test_a_range_hint_is_in_units_of_the_aggregate(policy: Policy) -> None:
     plan = plan_of("sum(cost) > 1000", policy, ranges={"SUM(cost)": 5000})
     assert plan.atoms[0].range == 5000 * 100
     assert plan_of("sum(cost) > 1000", policy).atoms[0].range == 2 * 1000 * 100
+
+
+def test_a_range_that_belongs_to_nothing_is_told(policy: Policy) -> None:
+    plan = plan_of("sum(cost) > 1000", policy, ranges={"SUM( cost )": 5000, "avg(cost)": 7})
+    told = [notice for notice in plan.notices if notice.startswith("the range of")]
+    assert told == [
+        "the range of avg(cost) belongs to no comparison of this query, and was not used"
+    ]
 
 
 def test_a_missing_bound_names_the_line_to_add(policy: Policy) -> None:

@@ -83,7 +83,9 @@ def parquet(tmp_path: Path) -> Path:
 
 
 def opened(source: Any, **options: Any) -> DuckDBBackend:
-    return open_backend(source, clinic.policy(), **options)
+    backend = open_backend(source, clinic.policy(), **options)
+    assert isinstance(backend, DuckDBBackend)
+    return backend
 
 
 # --- failing --------------------------------------------------------------------------------

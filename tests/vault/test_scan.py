@@ -226,3 +226,33 @@ def test_many_domains_are_kept_apart_and_not_for_ever(
         "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'probe_sql_domain_%'"
     ).fetchall()
     assert len(tables) == 3
+
+
+def test_a_collation_of_the_database_neither_merges_keys_nor_multiplies_rows(
+    tmp_path: Path,
+) -> None:
+    """Under NOCASE one private row would meet two public keys, and count twice."""
+    path = tmp_path / "collated.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE events (site VARCHAR COLLATE NOCASE)")
+        connection.execute("INSERT INTO events VALUES ('a'), ('A'), ('b')")
+        connection.execute("CREATE TABLE sites (name VARCHAR, region VARCHAR)")
+        connection.execute("INSERT INTO sites VALUES ('a', 'R'), ('A', 'R'), ('b', 'R')")
+        joined = "SELECT count(*) FROM events JOIN sites ON site = name"
+        assert connection.execute(joined).fetchall() == [(5,)]  # what must not happen here
+    policy = parse_policy(
+        '[budget]\nepsilon = 1.0\n[tables.events]\nunit = "row"\n[tables.events.columns]\n'
+        'site = { keys = { table = "sites", column = "name" } }\n[public.sites]\nkey = ["name"]\n'
+    )
+    opened = open_backend(str(path), policy)
+    try:
+        for where in ("", "WHERE s.region = 'R' "):
+            plan = clinic.planned(
+                opened,
+                f"SELECT e.site FROM events e JOIN sites s ON e.site = s.name {where}"
+                "GROUP BY e.site HAVING count(*) > 1",
+                policy,
+            )
+            assert clinic.values(opened.measure(plan.scan)) == [[1, 1, 1]]
+    finally:
+        opened.close()

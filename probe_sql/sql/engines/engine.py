@@ -1,0 +1,186 @@
+"""`Engine`: what the rest of the house asks about the database that will run a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused, Span
+from probe_sql.policy.model import Table
+from probe_sql.sql import build
+from probe_sql.sql.engines.kinds import Kinds
+from probe_sql.sql.engines.translate import Translator
+from probe_sql.sql.render import (
+    aggregate,
+    aggregation,
+    render_scan,
+    render_separate,
+    saturated,
+    separate,
+)
+from probe_sql.sql.scalar import integer_literal
+from probe_sql.sql.scan import Scan
+from probe_sql.types import BIGINT, SqlType
+
+DOMAIN = "probe_sql_domain"
+_PUBLIC = "probe_sql_public_"
+
+
+class Engine(Protocol):
+    """A database that can run scans, as far as SQL goes."""
+
+    @property
+    def name(self) -> str:
+        """The engine's name, for people."""
+        ...
+
+    def check(self, scan: Scan) -> None:
+        """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
+        ...
+
+    def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
+        """The SQL that reads private rows: one statement, or one for each measure."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDB:
+    """The reference: it runs every scan as it was bound."""
+
+    name: str = "DuckDB"
+
+    def check(self, scan: Scan) -> None:
+        """Nothing is refused."""
+
+    def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
+        """The scan with the key domain, complete by itself."""
+        if fuse:
+            return (render_scan(scan, pretty=pretty),)
+        return tuple(render_separate(scan, pretty=pretty))
+
+
+DUCKDB = DuckDB()
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A public relation that travels with a statement: the key domain, or a table of the policy.
+
+    `table` names the public table; None stands for the domain, whose columns are `o`, `k0`, ...
+    """
+
+    name: str
+    table: str | None
+    columns: Mapping[str, SqlType] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEngine:
+    """An engine elsewhere: it counts the tallies of each group, and the rest is done here.
+
+    A statement returns `o`, the place of a group in the domain, and its tallies `n0`, `n1`, ... as
+    64-bit integers, for the groups that have rows. Groups outside of the domain do not return.
+    """
+
+    name: str
+    dialect: str
+    translator: type[Translator]
+
+    def check(self, scan: Scan) -> None:
+        """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
+        translator = self.translator(Kinds(scan))
+        for node, span in _expressions(scan):
+            try:
+                translator.translate(node)
+            except Refused as error:
+                error.span = error.span or span
+                raise
+        self.statements(scan)
+
+    def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
+        """The SQL that reads private rows: one statement, or one for each measure."""
+        scans = [scan] if fuse else separate(scan)
+        return tuple(self.statement(one, (one.relation.table.name,), pretty) for one in scans)
+
+    def statement(self, scan: Scan, source: Sequence[str] | exp.Expr, pretty: bool = False) -> str:
+        """SQL for the tallies of one pass over `source`.
+
+        It is a qualified name, or a relation with the alias `t` in the engine's own terms.
+        """
+        table_ = scan.relation.table
+        rows = source if isinstance(source, exp.Expr) else self.rows(table_, source)
+        translated = self.translator(Kinds(scan)).translate(self._tallies(scan))
+        public = {join.alias for join in scan.relation.joins}
+        for table in list(translated.find_all(exp.Table)):
+            if table.alias == "t":
+                table.replace(rows.copy())
+            elif table.alias in public:
+                table.set("this", build.name(_PUBLIC + table.alias))
+        ctes = self.carried(shipped(scan))
+        if ctes:
+            parts = [
+                exp.CTE(this=query, alias=exp.TableAlias(this=build.name(name)))
+                for name, query in ctes.items()
+            ]
+            known = translated.args["with_"].expressions
+            translated.set("with_", exp.With(expressions=[*parts, *known]))
+        return translated.sql(dialect=self.dialect, pretty=pretty)
+
+    def rows(self, _table: Table, source: Sequence[str]) -> exp.Expr:
+        """The private table as a relation with the alias `t`, in the engine's terms."""
+        return _qualified(source, "t")
+
+    def carried(self, _relations: Sequence[Shipped]) -> Mapping[str, exp.Select]:
+        """Shipped relations that are part of the statement; none where they are views."""
+        return {}
+
+    def _tallies(self, scan: Scan) -> exp.Select:
+        """The statement in DuckDB's terms."""
+        columns: list[exp.Expr] = [build.alias(build.column("o", "d"), "o")]
+        for place, tally in enumerate(scan.tallies):
+            node: exp.Expr = build.column(f"n{place}", "a")
+            if tally.kind == "sum":  # of no value it is NULL, which least and greatest skip
+                node = saturated(exp.Coalesce(this=node, expressions=[integer_literal(0)]))
+            columns.append(build.alias(node, f"n{place}"))
+        on = [
+            exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d"))
+            for i in range(len(scan.keys))
+        ]
+        inside = build.join(build.table(DOMAIN, "d", quoted=False), on, "INNER")
+        source = build.table("a", quoted=False)
+        ctes = {"a": aggregation(scan, DOMAIN)}
+        return build.select(columns, source, joins=[inside], ctes=ctes)
+
+
+def shipped(scan: Scan) -> tuple[Shipped, ...]:
+    """The public relations that a scan elsewhere needs: the domain, then the tables joined."""
+    keys = {f"k{i}": key.scalar.type for i, key in enumerate(scan.keys)}
+    found = [Shipped(DOMAIN, None, {"o": BIGINT, **keys})]
+    kinds = Kinds(scan)
+    for join in scan.relation.joins:
+        columns = {name: kinds.of(build.column(name, join.alias)) for name in join.table.columns}
+        found.append(Shipped(f"{_PUBLIC}{join.alias}", join.table.name, columns))
+    return tuple(found)
+
+
+def _qualified(parts: Sequence[str], alias: str) -> exp.Table:
+    names = [build.name(part, quoted=True) for part in parts]
+    known = exp.TableAlias(this=build.name(alias))
+    places = dict(zip(("this", "db", "catalog"), reversed(names), strict=False))
+    return exp.Table(**places, alias=known)
+
+
+def _expressions(scan: Scan) -> Iterator[tuple[exp.Expr, Span | None]]:
+    """Everything that is computed for a private row, with its place in the query."""
+    scalars = list(scan.relation.where)
+    for join in scan.relation.joins:
+        scalars += [value for _, value in join.on]
+    scalars += [key.scalar for key in scan.keys]
+    scalars += [tally.filter for tally in scan.tallies if tally.filter is not None]
+    yield from ((scalar.ast, scalar.span) for scalar in scalars)
+    for tally in scan.tallies:
+        if tally.argument is not None:
+            yield aggregate(tally), tally.argument.span

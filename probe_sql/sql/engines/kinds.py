@@ -1,0 +1,150 @@
+"""The types of bound expressions, worked out again from the columns they read.
+
+A translator needs them: `a * b` can raise for some types on some engines and not for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from probe_sql.policy.model import Column, PublicTable, Table
+from probe_sql.policy.names import fold
+from probe_sql.sql.arithmetic import decimal_result
+from probe_sql.sql.scalar import HUGEINT, UNKNOWN
+from probe_sql.sql.scan import Scan
+from probe_sql.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    TIMESTAMP,
+    VARCHAR,
+    Kind,
+    SqlType,
+    parse_type,
+)
+
+NULL = SqlType(Kind.NULL, "NULL")
+
+_FIXED: dict[str, SqlType] = {
+    **dict.fromkeys(("sign", "length", "date_part", "date_diff", "hash"), BIGINT),
+    **dict.fromkeys(("floor", "ceil", "round", "sqrt", "ln", "log10", "log2"), DOUBLE),
+    **dict.fromkeys(
+        ("lower", "upper", "trim", "ltrim", "rtrim", "replace", "substring", "left", "right"),
+        VARCHAR,
+    ),
+    **dict.fromkeys(("starts_with", "ends_with", "contains"), BOOLEAN),
+    "date_trunc": TIMESTAMP,
+}
+_PREDICATES = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And,
+    exp.Or, exp.Not, exp.Is, exp.In, exp.Like, exp.ILike, exp.Boolean,
+)  # fmt: skip
+
+
+class Kinds:
+    """Types of the expressions of one scan; `UNKNOWN` where nothing tells."""
+
+    def __init__(self, scan: Scan) -> None:
+        relation = scan.relation
+        self._columns = {("t", n): type_ for n, type_ in _types(relation.table)}
+        for join in relation.joins:
+            self._columns |= {(join.alias, n): type_ for n, type_ in _types(join.table)}
+        self._columns |= {
+            (table, f"k{place}"): key.scalar.type
+            for place, key in enumerate(scan.keys)
+            for table in ("a", "d")
+        }
+        for place, tally in enumerate(scan.tallies):
+            self._columns["a", f"n{place}"] = HUGEINT if tally.kind == "sum" else BIGINT
+        self._columns["d", "o"] = BIGINT
+
+    def of(self, node: exp.Expr) -> SqlType:
+        """The type of a bound expression."""
+        if isinstance(node, exp.Column):
+            return self._columns.get((node.table, fold(node.name)), UNKNOWN)
+        if isinstance(node, exp.Cast | exp.TryCast):
+            return parse_type(node.to.sql(dialect="duckdb"))
+        if isinstance(node, exp.Literal):
+            return VARCHAR if node.is_string else _number(node.name)
+        if isinstance(node, exp.Null):
+            return NULL
+        if isinstance(node, _PREDICATES):
+            return BOOLEAN
+        if isinstance(node, exp.Add | exp.Sub | exp.Mul):
+            return self._arithmetic(node)
+        if isinstance(node, exp.Div):
+            return DOUBLE
+        if isinstance(node, exp.DPipe):
+            return VARCHAR
+        if isinstance(node, exp.Count | exp.CountIf):
+            return BIGINT
+        if isinstance(node, exp.Sum):
+            return HUGEINT
+        if isinstance(node, exp.Anonymous):
+            name = str(node.this).lower()
+            return _FIXED.get(name) or self.widest(node.expressions)
+        if isinstance(node, exp.Case):
+            branches = [branch.args["true"] for branch in node.args["ifs"]]
+            default = node.args.get("default")
+            return self.widest(branches if default is None else [*branches, default])
+        if isinstance(node, exp.Coalesce):
+            return self.widest([node.this, *node.expressions])
+        if isinstance(node, exp.IntDiv | exp.Mod):
+            return self.widest([node.this, node.expression])
+        if isinstance(node, exp.Paren | exp.Neg | exp.Nullif | exp.Alias):
+            return self.of(node.this)
+        return UNKNOWN
+
+    def widest(self, nodes: Iterable[exp.Expr]) -> SqlType:
+        """The type that holds all of them; `NULL` where all are."""
+        found = NULL
+        for node in nodes:
+            found = _wider(found, self.of(node))
+        return found
+
+    def _arithmetic(self, node: exp.Binary) -> SqlType:
+        left, right = self.of(node.this), self.of(node.expression)
+        if Kind.FLOAT in (left.kind, right.kind):
+            return DOUBLE
+        if left.kind is Kind.DECIMAL and right.kind is Kind.DECIMAL:
+            op = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}[type(node)]
+            return decimal_result(op, left, right) or DOUBLE
+        return _wider(left, right)
+
+
+def _types(table: Table | PublicTable) -> Iterable[tuple[str, SqlType]]:
+    for name, column in table.columns.items():
+        yield fold(name), _type(column)
+
+
+def _type(column: Column) -> SqlType:
+    return column.resolved_type or UNKNOWN
+
+
+def _number(text: str) -> SqlType:
+    if "." in text:
+        scale = len(text.partition(".")[2])
+        return parse_type(f"DECIMAL({max(len(text) - 1, 1)},{scale})")
+    return BIGINT if int(text) < 2**63 else HUGEINT
+
+
+def _wider(a: SqlType, b: SqlType) -> SqlType:
+    if a.kind is Kind.NULL or a == b:
+        return b
+    if b.kind is Kind.NULL:
+        return a
+    if a.kind is b.kind is Kind.INTEGER:
+        assert a.low is not None
+        assert b.low is not None
+        assert a.high is not None
+        assert b.high is not None
+        if a.low <= b.low and a.high >= b.high:
+            return a
+        return b if b.low <= a.low and b.high >= a.high else HUGEINT
+    if a.numeric and b.numeric:
+        if Kind.FLOAT in (a.kind, b.kind):
+            return DOUBLE
+        return a if a.kind is Kind.DECIMAL else b
+    return a if a.kind is b.kind else UNKNOWN

@@ -1,0 +1,180 @@
+"""The PostgreSQL engine: statements over tables as the server describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from probe_sql.policy.model import Table
+from probe_sql.policy.names import find, fold
+from probe_sql.sql import build
+from probe_sql.sql.engines.engine import RemoteEngine, Shipped
+from probe_sql.sql.engines.postgres_build import (
+    at_most,
+    binary_text,
+    call,
+    cast,
+    integer,
+    text,
+    type_name,
+)
+from probe_sql.sql.engines.postgres_terms import PostgresTranslator
+from probe_sql.types import Kind, SqlType
+
+_TEXT = "probe_sql_text"
+_PLACE = "probe_sql_place"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table as the server knows it: its name there, and its columns with their types."""
+
+    name: str
+    columns: Mapping[str, SqlType] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresEngine(RemoteEngine):
+    """PostgreSQL: its tables lie in one schema, and every name is qualified."""
+
+    schema: str = "public"
+    shapes: Mapping[str, Shape] = field(default_factory=dict, hash=False)
+
+    def rows(self, table: Table, source: Sequence[str]) -> exp.Expr:
+        """The declared columns of a table, under the policy's names, as DuckDB would have them."""
+        shape = find(self.shapes, table.name)
+        if shape is None:
+            return RemoteEngine.rows(self, table, source)
+        origin = build.table(shape.name, "t")
+        origin.set("db", build.name(self.schema, quoted=True))
+        return build.subquery(build.select(self._columns(table, shape), origin), "t")
+
+    def bounded(self, table: Table, key: int) -> exp.Select:
+        """At most `max_rows` rows of each person, those with the least (hash, text).
+
+        Privacy: the text holds every column of the row that can be read, so that rows which
+        tie are the same; the order of rows and other people play no part.
+        """
+        shape = find(self.shapes, table.name)
+        unit = table.unit
+        assert shape is not None
+        assert unit.column is not None
+        assert unit.max_rows is not None
+        origin = build.table(shape.name, "t")
+        origin.set("db", build.name(self.schema, quoted=True))
+        everything = [build.column(name, "t", quoted=True) for name in shape.columns]
+        listed = binary_text(cast(call("row", *everything), "TEXT"))
+        inner = build.select([*self._columns(table, shape), build.alias(listed, _TEXT)], origin)
+        person = build.column(unit.column, "t", quoted=True)
+        rows = build.column(_TEXT, "t")
+        hashed = call("hashtextextended", rows, integer(_signed(key)))
+        place = exp.Window(
+            this=call("row_number"),
+            partition_by=[person],
+            order=exp.Order(expressions=[exp.Ordered(this=node, nulls_first=False)
+                                         for node in (hashed, rows)]),
+        )  # fmt: skip
+        names = [name for name in table.columns if find(shape.columns, name) is not None]
+        kept = [build.column(name, "t", quoted=True) for name in names]
+        ranked = build.select(
+            [*(node.copy() for node in kept), build.alias(place, _PLACE)],
+            build.subquery(inner, "t"),
+            where=[] if unit.null == "own" else [build.present(person.copy())],
+        )
+        first = at_most(build.column(_PLACE, "t"), integer(unit.max_rows))
+        alone = exp.Is(this=person.copy(), expression=exp.Null())
+        return build.select(
+            kept, build.subquery(ranked, "t"), where=[exp.Or(this=alone, expression=first)]
+        )
+
+    def bounded_rows(self, table: Table, key: int) -> exp.Expr:
+        """`bounded` as the relation that a statement reads."""
+        return build.subquery(self.bounded(table, key), "t")
+
+    def bounding(self, table: Table, key: int, target: str) -> str:
+        """SQL that makes a temporary table of the rows that stay."""
+        select = self.bounded(table, key).sql(dialect=self.dialect)
+        return f'CREATE TEMPORARY TABLE "{target}" AS {select}'
+
+    def temporary(self, target: str) -> exp.Expr:
+        """A table that `bounding` made, as the relation that a statement reads."""
+        table = build.table(target, "t")
+        table.set("db", build.name("pg_temp"))
+        return table
+
+    def missing(self, table: Table) -> str:
+        """SQL that returns a row where some row has no person."""
+        assert table.unit.column is not None
+        person = build.column(table.unit.column, "t", quoted=True)
+        alone = exp.Is(this=person, expression=exp.Null())
+        rows = self.rows(table, (table.name,))
+        select = build.select([integer(1)], rows, where=[alone])
+        return select.limit(1).sql(dialect=self.dialect)
+
+    def everything(self, table: str, columns: Mapping[str, SqlType]) -> str:
+        """SQL for all rows of a public table, each value as text."""
+        shape = find(self.shapes, table)
+        assert shape is not None
+        origin = build.table(shape.name, "t")
+        origin.set("db", build.name(self.schema, quoted=True))
+        values: list[exp.Expr] = [
+            cast(_plain(build.column(name, "t", quoted=True), type_), "TEXT")
+            for name, type_ in columns.items()
+        ]
+        return build.select(values, origin).sql(dialect=self.dialect)
+
+    def carried(self, relations: Sequence[Shipped]) -> Mapping[str, exp.Select]:
+        """Public relations come as parameters: one array of texts for each column."""
+        found = {}
+        number = 0
+        for relation in relations:
+            arrays: list[exp.Expr] = []
+            columns: list[exp.Expr] = []
+            names: list[exp.Identifier] = []
+            for name, type_ in relation.columns.items():
+                number += 1
+                parameter = exp.Parameter(this=exp.Literal.number(str(number)))
+                arrays.append(cast(parameter, "TEXT[]"))
+                inner = build.column(f"c{len(names)}", "u")
+                value = cast(inner, type_name(type_))
+                if type_name(type_) == "TEXT":
+                    value = binary_text(inner)
+                columns.append(build.alias(value, name))
+                columns[-1].set("alias", build.name(name, quoted=True))
+                names.append(build.name(f"c{len(names)}"))
+            alias = exp.TableAlias(this=build.name("u"), columns=names)
+            source = exp.Table(this=call("unnest", *arrays), alias=alias)
+            found[relation.name] = build.select(columns, source)
+        return found
+
+    def _columns(self, table: Table, shape: Shape) -> list[exp.Expr]:
+        columns: list[exp.Expr] = []
+        for name in table.columns:
+            actual = next((n for n in shape.columns if fold(n) == fold(name)), None)
+            if actual is not None:
+                type_ = shape.columns[actual]
+                value = _plain(build.column(actual, "t", quoted=True), type_)
+                columns.append(exp.Alias(this=value, alias=build.name(name, quoted=True)))
+        return columns
+
+
+def _plain(column: exp.Expr, type_: SqlType) -> exp.Expr:
+    """A column's value as DuckDB would have it.
+
+    Privacy: texts are compared by their bytes. Under another collation 'A' may equal 'a', so
+    that a row belongs to two groups.
+    """
+    if type_.kind is Kind.TEXT:
+        return binary_text(cast(column, "TEXT"))
+    if type_.kind is Kind.DECIMAL:  # it has no NaN in DuckDB
+        return call("nullif", column, cast(text("NaN"), "DECIMAL"))
+    return column
+
+
+def _signed(key: int) -> int:
+    return key - 2**64 if key >= 2**63 else key
+
+
+POSTGRESQL = PostgresEngine("PostgreSQL", "postgres", PostgresTranslator)

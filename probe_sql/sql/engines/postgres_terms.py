@@ -1,0 +1,444 @@
+"""PostgreSQL 13 and later: bound expressions in its SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import ClassVar
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused
+from probe_sql.sql import build
+from probe_sql.sql.engines import postgres_dates as dates
+from probe_sql.sql.engines import postgres_floats as floats
+from probe_sql.sql.engines.kinds import Kinds
+from probe_sql.sql.engines.postgres_build import (
+    above,
+    binary,
+    binary_text,
+    both,
+    call,
+    case,
+    cast,
+    divided,
+    integer,
+    longer,
+    operand,
+    size,
+    text,
+    type_name,
+    whole,
+)
+from probe_sql.sql.engines.postgres_casts import try_cast, widened
+from probe_sql.sql.engines.translate import Function, Translator
+from probe_sql.sql.ranges import ranges
+from probe_sql.sql.render import MOST
+from probe_sql.sql.scan import LIMIT
+from probe_sql.types import BIGINT, Kind, SqlType, parse_type
+
+_SPACES = "".join(
+    map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288))
+)  # what DuckDB trims: Unicode's space separators
+_MOST_NODES = 4_000
+_COPYING = (exp.Anonymous, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
+_LONGEST = 1_000_000_000  # characters; no text is longer
+_BOUND_IT = "bound it: LEAST(GREATEST(x, -1e9), 1e9)"
+_DECIMAL = "CAST one side to DECIMAL: it is exact there"
+_RAISES = "PostgreSQL raises where a float overflows or vanishes, which would reveal a row"
+_CASES = "write LIKE with each spelling, or compute the column in a view that the owner declares"
+
+
+class PostgresTranslator(Translator):
+    """Says bound expressions in PostgreSQL's SQL.
+
+    Privacy: whatever PostgreSQL raises on for some values is tested for first, or refused.
+    """
+
+    engine: ClassVar[str] = "PostgreSQL"
+
+    def __init__(self, kinds: Kinds) -> None:
+        super().__init__(kinds)
+        self._kept = 0  # names of the columns that say which rows stay
+        # A product that is rounded next, and what multiplies it before.
+        self._rounded: tuple[exp.Expr | None, float] = (None, 1.0)
+
+    def functions(self) -> Mapping[str, Function]:
+        """Handlers of the functions that bound expressions call, by name."""
+        same = ("abs", "sign", "floor", "ceil", "sqrt", "length", "replace", "dense_rank",
+                "row_number", "starts_with")  # fmt: skip
+        trims = {"trim": "btrim", "ltrim": "ltrim", "rtrim": "rtrim"}
+        return {
+            **dict.fromkeys(same, self._same),
+            **{name: partial(self._trim, theirs) for name, theirs in trims.items()},
+            "greatest": self._extreme, "least": self._extreme, "round": self._round,
+            "left": self._side, "right": self._side, "substring": self._substring,
+            "ends_with": self._ends_with, "contains": self._contains,
+            "date_part": self._date_part, "date_trunc": self._date_trunc,
+            "date_diff": self._date_diff, "hash": self._hash, "row": self._row,
+            "lower": self._letters, "upper": self._letters,
+            "ln": self._logarithm, "log10": self._logarithm, "log2": self._logarithm,
+        }  # fmt: skip
+
+    def translate(self, node: exp.Expr) -> exp.Expr:
+        """The node in PostgreSQL's terms; refused where these become too long.
+
+        What is tested before it is computed is written twice, and nests.
+        """
+        result = super().translate(node)
+        if isinstance(node, _COPYING) and longer(result, max(_MOST_NODES, 10 * size(node))):
+            raise self.refused(
+                "an expression as deep as this",
+                "PostgreSQL's form of it becomes too long",
+                "use fewer functions inside each other",
+            )
+        return result
+
+    # --- names and structure ----------------------------------------------------------------
+
+    def on_column(self, node: exp.Column) -> exp.Expr:
+        """A column of the rows, of a public table or of an inner query."""
+        if not isinstance(node.this, exp.Star):
+            type_ = self.kinds.of(node)
+            if type_.name == "UNKNOWN":
+                raise self.refused(f"the column {node.name}", "its type is not known")
+            if type_.name in ("TIMESTAMP_NS", "UHUGEINT"):
+                raise self.refused(f"a column of type {type_.name}")
+        return node.copy()
+
+    def on_group(self, node: exp.Group) -> exp.Expr:
+        """GROUP BY places, which are no numbers."""
+        return node.copy()
+
+    def on_select(self, node: exp.Select) -> exp.Expr:
+        """A SELECT; QUALIFY, which PostgreSQL has not, becomes a condition one level up."""
+        select = self.parts(node)
+        qualify = select.args.get("qualify")
+        if qualify is None:
+            return select
+        self._kept += 1
+        kept = f"probe_sql_kept{self._kept}"
+        select.set("qualify", None)
+        select.set("expressions", [*select.expressions, build.alias(qualify.this, kept)])
+        return build.select(
+            [exp.Column(this=exp.Star(), table=build.name("t"))],
+            build.subquery(select, "t"),  # type: ignore[arg-type]
+            where=[build.column(kept, "t")],
+        )
+
+    def on_order(self, node: exp.Order) -> exp.Expr:
+        """ORDER BY a row is faster by its parts."""
+        parts: list[exp.Expr] = []
+        for ordered in node.expressions:
+            value = self.translate(ordered.this)
+            values = value.expressions if isinstance(value, exp.Tuple) else [value]
+            parts += [exp.Ordered(this=v, nulls_first=False) for v in values]
+        return exp.Order(expressions=parts)
+
+    # --- aggregates -------------------------------------------------------------------------
+
+    def on_countif(self, node: exp.CountIf) -> exp.Expr:
+        """The fastest conditional count that was measured."""
+        counted = exp.Count(this=exp.Star())
+        return exp.Filter(this=counted, expression=exp.Where(this=self.translate(node.this)))
+
+    def on_sum(self, node: exp.Sum) -> exp.Expr:
+        """A sum of 64-bit integers is NUMERIC: it cannot overflow."""
+        inner, most = node.this, int(node.meta.get(MOST, LIMIT))
+        if isinstance(inner, exp.Case):
+            (branch,) = inner.args["ifs"]
+            value = self._added(branch.args["true"], most)
+            return exp.Sum(this=case((self.translate(branch.this), value)))
+        return exp.Sum(this=self._added(inner, most))
+
+    def _added(self, node: exp.Expr, most: int) -> exp.Expr:
+        """What one row adds.
+
+        Privacy: it lies within its bounds already; testing that keeps the cast from raising, and
+        the sum from changing by more, whatever the value.
+        """
+        if not isinstance(node, exp.TryCast):
+            return self._typed(node, BIGINT)
+        rounded = node.this
+        exact = self._exact_steps(rounded.expressions[0])
+        self._rounded = _product(rounded.expressions[0])
+        value = self.translate(rounded) if exact is None else exact
+        inside = exp.Between(this=operand(value), low=integer(-most), high=integer(most))
+        return case((inside, cast(value.copy(), "BIGINT")))
+
+    def _exact_steps(self, node: exp.Expr) -> exp.Expr | None:
+        """A decimal times a power of ten that makes it whole.
+
+        DuckDB rounds the product of doubles, which is off by far less than a half: one row adds at
+        most 2^40 steps.
+        """
+        if not isinstance(node, exp.Mul) or not isinstance(node.this, exp.Cast):
+            return None
+        value, steps = node.this.this, floats.constant(node.expression)
+        type_ = self.kinds.of(value)
+        if type_.kind is not Kind.DECIMAL or steps is None or steps % 10 ** (type_.scale or 0):
+            return None
+        return binary(exp.Mul, self.translate(value), integer(int(steps)))
+
+    def on_count(self, node: exp.Count) -> exp.Expr:
+        """COUNT of rows, or of those in which an expression is not NULL."""
+        if isinstance(node.this, exp.Star | exp.Distinct):
+            return self.parts(node)
+        return exp.Count(this=self._present(node.this))
+
+    def on_is(self, node: exp.Is) -> exp.Expr:
+        """IS NULL, TRUE or FALSE."""
+        null = isinstance(node.expression, exp.Null)
+        value = self._present(node.this) if null else self.translate(node.this)
+        return exp.Is(this=operand(value), expression=node.expression.copy())
+
+    def _present(self, node: exp.Expr) -> exp.Expr:
+        """Something that is NULL where the node is: float arithmetic need not be done for that."""
+        inner = node.unnest()
+        if not isinstance(inner, exp.Add | exp.Sub | exp.Mul):
+            return self.translate(node)
+        if self.kinds.of(inner).kind is not Kind.FLOAT:
+            return self.translate(node)
+        parts = [self._present(part) for part in (inner.this, inner.expression)]
+        return case((both(*[build.present(operand(part)) for part in parts]), integer(1)))
+
+    def on_distinct(self, node: exp.Distinct) -> exp.Expr:
+        """DISTINCT over values that PostgreSQL can compare."""
+        for value in node.expressions:
+            if self.kinds.of(value).kind in (Kind.OTHER, Kind.INTERVAL):
+                raise self.refused("COUNT(DISTINCT ...) of this type")
+        return exp.Distinct(expressions=[self._compared(value) for value in node.expressions])
+
+    # --- comparisons ------------------------------------------------------------------------
+
+    def _comparison(self, node: exp.Binary) -> exp.Expr:
+        return type(node)(
+            this=operand(self._compared(node.this)),
+            expression=operand(self._compared(node.expression)),
+        )
+
+    on_eq = on_neq = on_lt = on_lte = on_gt = on_gte = _comparison
+    on_nullsafeeq = on_nullsafeneq = _comparison
+
+    def _compared(self, node: exp.Expr) -> exp.Expr:
+        value = self.translate(node)
+        return binary_text(value) if self.kinds.of(node).kind is Kind.TEXT else value
+
+    def on_in(self, node: exp.In) -> exp.Expr:
+        """IN over literals."""
+        values = [self.translate(value) for value in node.expressions]
+        return exp.In(this=operand(self._compared(node.this)), expressions=values)
+
+    def on_like(self, node: exp.Like) -> exp.Expr:
+        """LIKE without an escape character, as in DuckDB."""
+        like = exp.Like(
+            this=operand(self._compared(node.this)), expression=self.translate(node.expression)
+        )
+        return exp.Paren(this=exp.Escape(this=like, expression=text("")))
+
+    def on_ilike(self, _node: exp.ILike) -> exp.Expr:
+        """Letters are folded by each server's own tables."""
+        raise self.refused("ILIKE", "the case of letters depends on the server's locale", _CASES)
+
+    def _letters(self, node: exp.Anonymous) -> exp.Expr:
+        why = "the case of letters depends on the server's locale"
+        raise self.refused(f"the function {node.this}", why, _CASES)
+
+    def _extreme(self, node: exp.Anonymous) -> exp.Expr:
+        return call(str(node.this), *[self._compared(value) for value in node.expressions])
+
+    # --- arithmetic -------------------------------------------------------------------------
+
+    def on_neg(self, node: exp.Neg) -> exp.Expr:
+        """Only literals are negated so."""
+        return exp.Neg(this=self.translate(node.this))
+
+    def _arithmetic(self, node: exp.Binary) -> exp.Expr:
+        type_ = self.kinds.of(node)
+        if type_.kind is Kind.FLOAT:
+            return self._float(node)
+        left, right = node.this, node.expression
+        if type_.kind is Kind.INTEGER:
+            return binary(type(node), self._typed(left, type_), self._typed(right, type_))
+        return binary(type(node), self.translate(left), self.translate(right))
+
+    on_add = on_sub = on_mul = _arithmetic
+
+    def _float(self, node: exp.Binary) -> exp.Expr:
+        values = self.translate(node.this), self.translate(node.expression)
+        fixed = floats.constant(node.this), floats.constant(node.expression)
+        sizes = ranges(node)
+        if isinstance(node, exp.Mul):
+            result = floats.product(*values, fixed, sizes)
+            if result is None and node is self._rounded[0]:
+                result = floats.vanishing_product(*values, sizes, self._rounded[1])
+        else:
+            result = floats.total(*values, isinstance(node, exp.Sub), fixed, sizes)
+        if result is not None:
+            return result
+        bounded = all(reach < 1e150 for reach, _ in sizes)
+        raise self._unsafe("this arithmetic on DOUBLEs", _DECIMAL if bounded else _BOUND_IT)
+
+    def on_div(self, node: exp.Div) -> exp.Expr:
+        """Division of DOUBLEs; the divisor is NULL where it would be zero."""
+        fixed = floats.constant(node.this), floats.constant(node.expression)
+        values = self.translate(node.this), self.translate(node.expression)
+        result = floats.quotient(*values, fixed, ranges(node))
+        if result is None:
+            raise self._unsafe("this division of DOUBLEs", _DECIMAL)
+        return result
+
+    def _unsafe(self, what: str, fix: str) -> Refused:
+        return self.refused(what, _RAISES, fix)
+
+    def on_nullif(self, node: exp.Nullif) -> exp.Expr:
+        """NULL where the divisor is zero."""
+        return call("nullif", self.translate(node.this), self.translate(node.expression))
+
+    def on_intdiv(self, node: exp.IntDiv) -> exp.Expr:
+        """Towards zero on both engines."""
+        type_ = self.kinds.of(node)
+        left, right = self._typed(node.this, type_), self._typed(node.expression, type_)
+        wide = type_name(type_) == "DECIMAL"
+        return call("div", left, right) if wide else divided(left, right)
+
+    def on_mod(self, node: exp.Mod) -> exp.Expr:
+        """With the sign of the dividend on both engines."""
+        type_ = self.kinds.of(node)
+        return binary(exp.Mod, self._typed(node.this, type_), self._typed(node.expression, type_))
+
+    def _typed(self, node: exp.Expr, type_: SqlType) -> exp.Expr:
+        """The integer in a type that holds it: PostgreSQL gives literals the narrowest one."""
+        value = self.translate(node)
+        inner = node.unnest() if isinstance(node, exp.Paren) else node
+        settled = exp.Column | exp.Cast | exp.Add | exp.Sub | exp.Mul
+        if isinstance(inner, settled) and type_name(self.kinds.of(inner)) == type_name(type_):
+            return value
+        return cast(value, type_name(type_))
+
+    def _round(self, node: exp.Anonymous) -> exp.Expr:
+        value = self.translate(node.expressions[0])
+        if len(node.expressions) == 2:
+            return floats.to_digits(value, whole(node.expressions[1]))
+        return floats.away_from_zero(value)
+
+    def _logarithm(self, node: exp.Anonymous) -> exp.Expr:
+        why = "the last digit of a logarithm differs between machines"
+        raise self.refused(f"the function {node.this}", why, "compare x with the power instead")
+
+    # --- casts ------------------------------------------------------------------------------
+
+    def on_cast(self, node: exp.Cast) -> exp.Expr:
+        """A cast that every value survives; of a literal, what the literal says."""
+        target = parse_type(node.to.sql(dialect="duckdb"))
+        if isinstance(node.this, exp.Literal):
+            if node.this.is_string and " (BC)" in node.this.name:
+                return cast(text(dates.EARLIEST), type_name(target))
+            return cast(node.this.copy(), type_name(target))
+        result = widened(self.translate(node.this), self.kinds.of(node.this), target)
+        if result is None:
+            raise self._wide(target)
+        return result
+
+    def on_trycast(self, node: exp.TryCast) -> exp.Expr:
+        """NULL where the value does not fit."""
+        source = self.kinds.of(node.this)
+        target = parse_type(node.to.sql(dialect="duckdb"))
+        result = try_cast(self.translate(node.this), source, target)
+        if result is None:
+            if source.numeric and target.numeric:
+                raise self._wide(target)
+            read, written = source.kind is Kind.TEXT, target.kind is Kind.TEXT
+            verb = "read" if read else "write" if written else None
+            why = None if verb is None else f"the engines do not {verb} the same texts"
+            raise self.refused(f"a cast from {source.name} to {target.name}", why)
+        return result
+
+    def _wide(self, target: SqlType) -> Refused:
+        why = "the two engines round such numbers in different ways"
+        return self.refused(f"this cast to {target.name}", why, "cast to a type with fewer digits")
+
+    # --- texts ------------------------------------------------------------------------------
+
+    def on_dpipe(self, node: exp.DPipe) -> exp.Expr:
+        """NULL where either is NULL, on both engines."""
+        return exp.DPipe(
+            this=operand(self.translate(node.this)),
+            expression=operand(self.translate(node.expression)), safe=False,
+        )  # fmt: skip
+
+    def _same(self, node: exp.Anonymous) -> exp.Expr:
+        return call(str(node.this), *[self.translate(value) for value in node.expressions])
+
+    def _trim(self, name: str, node: exp.Anonymous) -> exp.Expr:
+        return call(name, self.translate(node.expressions[0]), text(_SPACES))
+
+    def _side(self, node: exp.Anonymous) -> exp.Expr:
+        size = min(whole(node.expressions[1]), _LONGEST)
+        return call(str(node.this), self.translate(node.expressions[0]), integer(size))
+
+    def _substring(self, node: exp.Anonymous) -> exp.Expr:
+        """From the end where the start is negative, backwards where the length is."""
+        value = self.translate(node.expressions[0])
+        start, *rest = (whole(place) for place in node.expressions[1:])
+        if max(map(abs, (start, *rest))) > _LONGEST:
+            raise self.refused("a substring at such a place", "no text is so long")
+        backwards = min(0, *rest, 0)
+        begin: exp.Expr = integer(start + backwards)
+        if start < 0:
+            begin = binary(exp.Add, call("length", value), integer(start + 1 + backwards))
+        return call("substr", value, begin, *[integer(abs(size)) for size in rest])
+
+    def _ends_with(self, node: exp.Anonymous) -> exp.Expr:
+        value, ending = (self.translate(part) for part in node.expressions)
+        end = call("right", value, call("length", ending))
+        return exp.Paren(this=binary(exp.EQ, binary_text(end), ending))
+
+    def _contains(self, node: exp.Anonymous) -> exp.Expr:
+        value, part = (self.translate(part) for part in node.expressions)
+        return exp.Paren(this=above(call("strpos", binary_text(value), part), integer(0)))
+
+    # --- dates ------------------------------------------------------------------------------
+
+    def _date_part(self, node: exp.Anonymous) -> exp.Expr:
+        name, value = node.expressions
+        is_date = self.kinds.of(value).kind is Kind.DATE
+        return dates.part(name.name, self.translate(value), is_date)
+
+    def _date_trunc(self, node: exp.Anonymous) -> exp.Expr:
+        unit, value = node.expressions
+        return dates.trunc(unit.name, self.translate(value))
+
+    def _date_diff(self, node: exp.Anonymous) -> exp.Expr:
+        unit, *ends = node.expressions
+        first, last = (self.translate(end) for end in ends)
+        return dates.diff(unit.name, first, last)
+
+    # --- caps -------------------------------------------------------------------------------
+
+    def _hash(self, node: exp.Anonymous) -> exp.Expr:
+        """A hash of the values' texts, which the session's settings fix."""
+        return call("hashtextextended", self._listed(node.expressions), integer(0))
+
+    def _row(self, node: exp.Anonymous) -> exp.Expr:
+        """A hash, then the values in their text forms: what ties is the same."""
+        first, *rest = node.expressions
+        return exp.Tuple(expressions=[self.translate(first), self._listed(rest)])
+
+    def _listed(self, nodes: list[exp.Expr]) -> exp.Expr:
+        values = [self._one_zero(node) for node in nodes]
+        return binary_text(cast(call("row", *values), "TEXT"))
+
+    def _one_zero(self, node: exp.Expr) -> exp.Expr:
+        """The value; of a float the one form of zero, which has two that are equal."""
+        value = self.translate(node)
+        if self.kinds.of(node).kind is not Kind.FLOAT:
+            return value
+        return binary(exp.Add, value, integer(0))
+
+
+def _product(node: exp.Expr) -> tuple[exp.Expr | None, float]:
+    """The product of two columns that a sum rounds, and the constant that scales it."""
+    steps = floats.constant(node.expression) if isinstance(node, exp.Mul) else None
+    inner = node.this.unnest() if steps is not None else node.unnest()
+    return (inner if isinstance(inner, exp.Mul) else None), abs(steps or 1.0)

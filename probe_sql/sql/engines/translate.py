@@ -1,0 +1,92 @@
+"""Say a bound expression in another engine's SQL, part by part, or refuse.
+
+Fail closed: `Translator` passes on what means the same everywhere. Whatever else a bound
+expression can hold is handled by the engine's own translator or refused there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused
+from probe_sql.sql.engines.kinds import Kinds
+
+# Names, structure, three-valued logic and counting: the same on every engine.
+_PLAIN = (
+    exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.With, exp.CTE, exp.Subquery,
+    exp.Table, exp.TableAlias, exp.Identifier, exp.Alias, exp.Star, exp.Paren, exp.Literal,
+    exp.Boolean, exp.Null, exp.And, exp.Or, exp.Not, exp.Is, exp.Case, exp.If, exp.Coalesce,
+    exp.Count, exp.Distinct, exp.Order, exp.Ordered, exp.Window, exp.Qualify, exp.DataType,
+)  # fmt: skip
+Function = Callable[[exp.Anonymous], exp.Expr]
+
+
+class Translator:
+    """Translates the expressions of one scan; subclasses add `on_<node>` and functions.
+
+    Privacy: a translated expression must be total, like the one it stands for: for every row
+    it gives a value or NULL and never an error, which would tell something about that row.
+    """
+
+    engine: ClassVar[str]
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+
+    def functions(self) -> Mapping[str, Function]:
+        """Handlers of the functions that bound expressions call, by name."""
+        return {}
+
+    def translate(self, node: exp.Expr) -> exp.Expr:
+        """The node in the engine's terms; raises `Refused` where there is no such thing."""
+        handler = getattr(self, f"on_{node.key}", None)
+        if handler is not None:
+            return handler(node)  # type: ignore[no-any-return]
+        if isinstance(node, _PLAIN):
+            return self.parts(node)
+        raise self.refused(f"the expression {node.key.upper()}")
+
+    def parts(self, node: exp.Expr) -> exp.Expr:
+        """The same node with its parts translated."""
+        if isinstance(node, exp.And | exp.Or):
+            return self._chain(node)
+        args: dict[str, object] = {}
+        for name, value in node.args.items():
+            if isinstance(value, exp.Expr):
+                args[name] = self.translate(value)
+            elif isinstance(value, list):
+                args[name] = [self.translate(v) if isinstance(v, exp.Expr) else v for v in value]
+            else:
+                args[name] = value
+        return type(node)(**args)
+
+    def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
+        """A function of the allowlist."""
+        name = str(node.this).lower()
+        handler = self.functions().get(name)
+        if handler is None:
+            raise self.refused(f"the function {name}")
+        return handler(node)
+
+    def refused(self, what: str, why: str | None = None, fix: str | None = None) -> Refused:
+        """The error for what cannot be said on this engine."""
+        return Refused(
+            f"{what} is not supported on {self.engine}",
+            why=why or f"{self.engine} is not known to give the value that DuckDB gives",
+            fix=fix or "compute the column in a view that the data owner declares",
+        )
+
+    def _chain(self, node: exp.Expr) -> exp.Expr:
+        """A long chain is left-deep: walked, so that length does not become depth."""
+        parts: list[exp.Expr] = []
+        current = node
+        while type(current) is type(node):
+            parts.append(current.expression)
+            current = current.this
+        result = self.translate(current)
+        for part in reversed(parts):
+            result = type(node)(this=result, expression=self.translate(part))
+        return result

@@ -1,0 +1,221 @@
+"""A backend whose private rows are elsewhere: tallies are counted there, the rest is done here.
+
+Public tables are copied into a DuckDB of this process on opening, so that what was checked
+of them stays true. The key domain is built there, and travels with every scan; one row for
+each group comes back, and never a key.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe_sql import faults
+from probe_sql.errors import InternalError, PolicyError, Problem
+from probe_sql.policy.model import Policy, Table
+from probe_sql.policy.names import find, place
+from probe_sql.sql.engines.engine import Engine, RemoteEngine, Shipped, shipped
+from probe_sql.sql.render import separate
+from probe_sql.sql.scan import Scan
+from probe_sql.types import SqlType
+from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.duckdb_backend import DuckDBBackend, share
+from probe_sql.vault.exact import Exact
+from probe_sql.vault.shelf import kept_key
+from probe_sql.vault.sources import Layout, Texts, public_files
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A shipped relation with its rows: every value as text, column by column."""
+
+    relation: Shipped
+    columns: Sequence[Sequence[str | None]]
+
+
+class Remote(Protocol):
+    """A database elsewhere.
+
+    Privacy: errors are `ScanError`, `Interrupted` or `OperationalError` with texts of our own;
+    the database's own message may quote a row. Nothing in it is changed.
+    """
+
+    @property
+    def engine(self) -> RemoteEngine:
+        """How its SQL is written, and what it refuses."""
+        ...
+
+    def schemas(self) -> Schemas:
+        """Tables and views, their columns and types in DuckDB's names; schemas are public."""
+        ...
+
+    def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
+        """All rows of a public table as text, column by column, in a form DuckDB reads."""
+        ...
+
+    def tallies(
+        self, scan: Scan, carried: Sequence[Carried], progress: Progress | None
+    ) -> Sequence[Ints]:
+        """Run one scan: the columns `o`, `n0`, `n1`, ... of its result, in no order of rows."""
+        ...
+
+    def missing_people(self, table: Table) -> bool:
+        """Whether some row of the table has no person."""
+        ...
+
+    def bound(self, table: Table, key: int, progress: Progress | None) -> None:
+        """Have later scans of the table see at most `max_rows` rows of each person.
+
+        Privacy: which rows stay is a function of that person's rows, the key and the cap.
+        """
+        ...
+
+    def interrupt(self) -> None:
+        """End the running statement, from another thread; nothing happens if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Disconnect; safe to call twice."""
+        ...
+
+
+class RemoteBackend:
+    """Runs scans in a `Remote`; keys, thresholds and measures in a DuckDB of public tables."""
+
+    def __init__(
+        self,
+        remote: Remote,
+        policy: Policy | None,
+        *,
+        threads: int | None = None,
+        memory: str | None = None,
+        beside: Path | None = None,
+    ) -> None:
+        self._remote = remote
+        self._beside = beside
+        self._bounded: set[str] = set()
+        self._turn = threading.Lock()
+        try:
+            self._schemas = remote.schemas()
+            layout = Layout(None, {}, {**self._copied(policy), **public_files(policy)})
+            self._local = DuckDBBackend(layout, policy, threads=threads, memory=memory)
+        except BaseException:
+            remote.close()
+            raise
+
+    def _copied(self, policy: Policy | None) -> dict[str, Texts]:
+        """The public tables that lie in the database itself."""
+        found = {}
+        for table in policy.public.values() if policy is not None else ():
+            schema = find(self._schemas, table.name)
+            if table.path is None and schema is not None:
+                found[table.name] = Texts(schema, self._remote.public(table.name, schema))
+        return found
+
+    # --- public facts -------------------------------------------------------------------
+
+    @property
+    def engine(self) -> Engine:
+        """The engine whose SQL the scans are said in, and what it refuses."""
+        return self._remote.engine
+
+    def schemas(self) -> Schemas:
+        """The tables of the database, and the public tables that were read from files."""
+        return {**self._schemas, **self._local.schemas()}
+
+    def groups(self, scan: Scan) -> int:
+        """Size of the key domain; reads public tables only."""
+        return self._local.groups(scan)
+
+    def thresholds(self, scan: Scan) -> tuple[Ints, ...]:
+        """Public thresholds of every group, in domain order; reads public tables only."""
+        return self._local.thresholds(scan)
+
+    def keys(self, scan: Scan, chosen: Ints) -> Mapping[int, Sequence[Any]]:
+        """Values of the outputs that are no aggregates, by output, for the chosen groups."""
+        return self._local.keys(scan, chosen)
+
+    def check_public_keys(self, policy: Policy) -> None:
+        """Raise `PolicyError` unless every public table is unique on its declared key."""
+        self._local.check_public_keys(policy)
+
+    def check_people(self, policy: Policy) -> None:
+        """Raise `PolicyError` where a row has no person and the policy refuses such rows."""
+        problems = []
+        for table in policy.tables.values():
+            schema = find(self._schemas, table.name)
+            column = table.unit.column
+            if schema is None or column is None or table.unit.null != "refuse":
+                continue
+            if find(schema, column) is not None and self._remote.missing_people(table):
+                what = f"{table.name} has rows whose {column} is NULL, and null = refuse"
+                fix = 'write null = "drop" to leave them out, or null = "own"'
+                problems.append(Problem(f"{place('tables', table.name)}.unit.null", what, fix))
+        if problems:
+            raise PolicyError(problems, policy.source or "policy")
+
+    # --- the scan -----------------------------------------------------------------------
+
+    def measure(self, scan: Scan, fuse: bool = True, progress: Progress | None = None) -> Exact:
+        """Exact measures of every group of the domain, in domain order, sealed.
+
+        Privacy: the only method that has private rows read. What it returns is sealed, and what
+        it raises was written without looking at the database's own message.
+        """
+        size = self.groups(scan)
+        table = scan.relation.table
+        people = table.unit.column is not None
+        if not scan.measures:
+            return Exact((), size, people)
+        if people:
+            self._bound(table, progress)
+        parts = [scan] if fuse else separate(scan)
+        carried = [Carried(one, self._local.texts(scan, one)) for one in shipped(scan)]
+        faults.point("vault.scan.before")
+        columns: list[Ints] = []
+        for index, part in enumerate(parts):
+            found = self._remote.tallies(part, carried, share(progress, index, len(parts)))
+            columns += self._combined(part, found, size)
+        exact = Exact(columns, size, people)
+        for column in columns:
+            if column.flags.writeable:
+                column.fill(0)
+        faults.point("vault.scan.after")
+        return exact
+
+    def _combined(self, scan: Scan, found: Sequence[Ints], size: int) -> tuple[Ints, ...]:
+        """Check that each group came back at most once, then make the measures."""
+        places = found[0]
+        outside = len(places) and (places.min() < 0 or places.max() >= size)
+        if len(found) != 1 + len(scan.tallies) or outside or len(np.unique(places)) != len(places):
+            raise InternalError("A scan returned something else than one row for each group.")
+        return self._local.combine(scan, found)
+
+    def _bound(self, table: Table, progress: Progress | None) -> None:
+        with self._turn:
+            if table.name not in self._bounded:
+                self._remote.bound(table, kept_key(self._beside), progress)
+                self._bounded.add(table.name)
+
+    # --- ending -------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """End the running scan, from another thread; nothing happens if there is none."""
+        self._remote.interrupt()
+        self._local.interrupt()
+
+    def close(self) -> None:
+        """Disconnect and release memory; safe to call twice."""
+        self._remote.close()
+        self._local.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._remote.engine.name}>"

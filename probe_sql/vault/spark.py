@@ -1,0 +1,315 @@
+"""Private rows in Apache Spark: each scan is one job there, and one row for each group returns."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe_sql.errors import InternalError, OperationalError, ProbeError, ScanError
+from probe_sql.policy.model import Table
+from probe_sql.policy.names import find, fold
+from probe_sql.sql.engines.engine import RemoteEngine
+from probe_sql.sql.engines.spark import SPARK
+from probe_sql.sql.engines.spark_types import from_spark, spark_type
+from probe_sql.sql.scan import Scan
+from probe_sql.types import Kind, SqlType
+from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.failures import Failure, scan_error
+from probe_sql.vault.remote import Carried, Remote
+from probe_sql.vault.runner import Runner
+from probe_sql.vault.sources import Spark
+from probe_sql.vault.spark_link import Link, library, plain
+
+T = TypeVar("T")
+Ints = NDArray[np.int64]
+
+_BROADCAST = 2_000_000  # rows of a public relation that every task gets whole
+_CALENDAR = re.compile(r"(\d{4,})(-\d\d-\d\d.*?)( \(BC\))?")
+
+
+def open_spark(source: Spark) -> Remote:
+    """Spark's tables and the Parquet paths of a source; raises for what cannot be opened."""
+    library()
+    return SparkRemote(source)
+
+
+class SparkRemote:
+    """A session of our own in Spark, which reads, and writes nothing but its own cache.
+
+    Privacy: only rendered scans run. What comes back is one row of integers for each group;
+    errors are told by their class, and their texts are dropped in the thread that got them.
+    """
+
+    engine: RemoteEngine = SPARK
+
+    def __init__(self, source: Spark) -> None:
+        self._link = Link(source)
+        self._runner = Runner(self._link, self._link.classify)
+        self._columns: dict[str, dict[str, SqlType]] = {}
+        self._views: dict[str, str] = {}  # of all rows of a table
+        self._bounded: dict[str, tuple[str, Any]] = {}  # of at most T rows of each person
+        try:
+            self._outcome(lambda link: link.start(), "Spark")
+            self._open(source)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- opening --------------------------------------------------------------------------
+
+    def _open(self, source: Spark) -> None:
+        for name, path in source.tables.items():
+            self._run(partial(self._read, name=name, path=path), f"the table {name}")
+        known = {fold(name) for name in self._columns}
+        for name in self._run(self._listed, "Spark's catalog"):
+            if fold(name) not in known:
+                self._run(partial(self._adopt, name=name), f"the table {name}")
+
+    def _read(self, session: Any, name: str, path: str) -> None:
+        self._add(name, session.read.parquet(path))
+
+    def _listed(self, _session: Any) -> list[str]:
+        """Tables and views of the current database, and views of the session that was given."""
+        return [row["tableName"] for row in self._link.base.sql("SHOW TABLES").collect()]
+
+    def _adopt(self, session: Any, name: str) -> None:
+        """Show a table of the given session in ours; one that cannot be resolved is left out."""
+        try:
+            frame = self._link.base.table(f"`{name.replace('`', '``')}`")
+            plan = frame._jdf.queryExecution().analyzed()
+        except Exception:  # a view of what is gone, or a table that may not be read
+            return
+        dataset = session._jvm.org.apache.spark.sql.classic.Dataset
+        ours = dataset.ofRows(session._jsparkSession, plan)
+        self._add(name, type(frame)(ours, session))
+
+    def _add(self, name: str, frame: Any) -> None:
+        view = f"probe_sql_table{len(self._views)}"
+        frame.createOrReplaceTempView(view)
+        self._views[name] = view
+        self._columns[name] = {
+            field.name: from_spark(field.dataType.simpleString()) for field in frame.schema.fields
+        }
+
+    def schemas(self) -> Schemas:
+        """The tables as they were on opening."""
+        return self._columns
+
+    def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
+        """All rows of a public table as text, column by column."""
+        listed = ", ".join(_as_text(name, type_) for name, type_ in columns.items())
+        sql = f"SELECT {listed} FROM {self._view(table)}"
+        found = self._run(lambda session: _fetched(session, sql), f"the public table {table}")
+        return [column.to_pylist() for column in found.columns]
+
+    # --- scans ----------------------------------------------------------------------------
+
+    def tallies(
+        self, scan: Scan, carried: Sequence[Carried], progress: Progress | None
+    ) -> Sequence[Ints]:
+        """Run one scan as one job: the columns `o`, `n0`, ... of its result."""
+        table = scan.relation.table
+        view = self._bounded_view(table) if table.unit.column is not None else None
+        sql = self.engine.statement(scan, (view or self._view(table.name),))
+
+        def work(session: Any) -> list[Ints]:
+            for one in carried:
+                _ship(session, one)
+            found = _fetched(session, sql)
+            if any(column.null_count for column in found.columns):
+                raise InternalError("A scan returned NULL for a group.")
+            return [np.array(column.to_numpy(), dtype=np.int64) for column in found.columns]
+
+        return self._run(work, progress=progress)
+
+    def missing_people(self, table: Table) -> bool:
+        """Whether some row of the table has no person."""
+        person = _quoted(table.unit.column or "")
+        sql = f"SELECT 1 AS one FROM {self._view(table.name)} WHERE {person} IS NULL LIMIT 1"
+        return bool(self._run(lambda session: _fetched(session, sql)).num_rows)
+
+    def bound(self, table: Table, key: int, progress: Progress | None) -> None:
+        """Keep at most `max_rows` rows of each person, chosen by a keyed hash, in Spark's cache.
+
+        Privacy: which rows stay is a function of that person's rows, the key and the cap. A part
+        of the cache that is lost is computed again, for all rows of the people in it.
+        """
+        schema = find(self._columns, table.name)
+        assert schema is not None
+        sql = bounded_rows(table, schema, self._view(table.name), key)
+        view = f"probe_sql_bounded{len(self._bounded)}"
+
+        def work(session: Any) -> Any:
+            from pyspark import StorageLevel
+
+            frame = session.sql(sql).persist(StorageLevel.MEMORY_AND_DISK)
+            try:
+                frame.count()
+                frame.createOrReplaceTempView(view)
+            except BaseException:
+                frame.unpersist()
+                raise
+            return frame
+
+        self._bounded[table.name] = (view, self._run(work, progress=progress))
+
+    def _bounded_view(self, table: Table) -> str:
+        """Privacy: until its rows are bounded, nothing of the table can be counted."""
+        if table.name not in self._bounded:
+            raise InternalError("A scan of people was to run before their rows were bounded.")
+        return self._bounded[table.name][0]
+
+    def _view(self, table: str) -> str:
+        view = find(self._views, table)
+        if view is None:
+            raise OperationalError(f"Spark has no table {table}.", fix="Check its name.")
+        return view
+
+    def _run(
+        self, work: Callable[[Any], T], opening: str | None = None,
+        progress: Progress | None = None,
+    ) -> T:  # fmt: skip
+        """Run work in our session; its failure becomes an error with a text of ours."""
+        return self._outcome(lambda link: work(link.begin()), opening, progress)
+
+    def _outcome(
+        self, work: Callable[[Link], T], opening: str | None, progress: Progress | None = None
+    ) -> T:
+        problem: list[ProbeError] = []
+
+        def guarded(link: Link) -> T | Failure:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of PySpark's, about versions of pandas
+                    return work(link)
+            except ProbeError as error:
+                problem.append(error)
+                return Failure.OTHER
+
+        outcome = self._runner.run(guarded, progress)
+        if problem:
+            raise plain(problem[0])
+        if isinstance(outcome, Failure):
+            raise _scan_error(outcome) if opening is None else _opening_error(outcome, opening)
+        return outcome
+
+    # --- ending ---------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """End the running job, from another thread; nothing happens if there is none."""
+        self._runner.interrupt()
+
+    def close(self) -> None:
+        """Forget what was cached and leave the context; safe to call twice."""
+        bounded, self._bounded = self._bounded, {}
+        for _, frame in bounded.values():
+            try:
+                frame.unpersist()
+            except Exception:  # the driver is gone, and the cache with it
+                break
+        self._link.close()
+
+
+def bounded_rows(table: Table, schema: Mapping[str, SqlType], source: str, key: int) -> str:
+    """SQL for the rows that stay: of each person the first T by a keyed hash of the row.
+
+    Spark drops rows beyond the T-th of a person in each task before it shuffles them, because
+    the condition is on the rank alone. So rows without a person are added apart.
+    """
+    unit = table.unit
+    declared = {fold(name) for name in table.columns}
+    columns = [name for name in schema if fold(name) in declared]
+    hashed = [n for n, type_ in schema.items() if type_.kind is not Kind.OTHER]
+    signed = key - 2**64 if key >= 2**63 else key
+    row_hash = f"XXHASH64({', '.join([f'{signed}L', *map(_quoted, hashed)])})"
+    # A column that cannot be ordered can only be asked whether it is NULL.
+    order = [
+        f"{_quoted(n)} IS NULL" if schema[n].kind is Kind.OTHER else _quoted(n) for n in columns
+    ]
+    listed = ", ".join(map(_quoted, columns))
+    person = _quoted(unit.column or "")
+    ranked = (
+        f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY {person}"
+        f" ORDER BY {', '.join([row_hash, *order])}) AS probe_sql_place"
+        f" FROM {source} WHERE {person} IS NOT NULL"
+    )
+    kept = f"SELECT {listed} FROM ({ranked}) WHERE probe_sql_place <= {unit.max_rows}"
+    if unit.null != "own":
+        return kept
+    return f"{kept} UNION ALL SELECT {listed} FROM {source} WHERE {person} IS NULL"
+
+
+def _scan_error(failure: Failure) -> OperationalError:
+    if failure is not Failure.MEMORY:
+        return scan_error(failure)
+    return ScanError(
+        "Spark ran out of memory.",
+        why="No noise was drawn, and nothing is charged.",
+        fix="Raise spark.driver.memory or spark.executor.memory, or use more partitions.",
+    )
+
+
+def _opening_error(failure: Failure, what: str) -> OperationalError:
+    """The error for what cannot be opened; `what` names it in public words."""
+    if failure is Failure.INTERRUPTED:
+        return scan_error(failure)
+    name = f"{what[:1].upper()}{what[1:]}"
+    if failure is Failure.CLOSED:
+        return OperationalError(f"{name} could not be opened.", why="The driver does not answer.",
+                                fix="Start Spark again.")  # fmt: skip
+    return OperationalError(
+        f"{name} could not be opened.",
+        why="Spark did not accept it. Its message is withheld, because it may quote a row.",
+        fix="Check that the path holds Parquet files that every worker can read.",
+    )
+
+
+def _fetched(session: Any, sql: str) -> Any:
+    """The result of a statement as an Arrow table."""
+    return session.sql(sql).toArrow()
+
+
+def _ship(session: Any, carried: Carried) -> None:
+    """Make a public relation a view of our session, every value cast to its type."""
+    import pyarrow
+
+    arrays, casts = [], []
+    for place, (name, type_) in enumerate(carried.relation.columns.items()):
+        texts: Sequence[str | None] = carried.columns[place]
+        if type_.temporal:
+            texts = [None if text is None else _moment(text) for text in texts]
+        arrays.append(pyarrow.array(texts, pyarrow.string()))
+        target = spark_type(type_) or "STRING"
+        casts.append(f"CAST(c{place} AS {target}) AS {_quoted(name)}")
+    names = [f"c{place}" for place in range(len(arrays))]
+    frame = session.createDataFrame(pyarrow.table(arrays, names=names)).selectExpr(*casts)
+    if len(arrays[0]) <= _BROADCAST:
+        frame = frame.hint("broadcast")
+    frame.createOrReplaceTempView(carried.relation.name)
+
+
+def _moment(text: str) -> str:
+    """A date or timestamp of DuckDB's as Spark reads it: before Christ years are negative."""
+    found = _CALENDAR.fullmatch(text)
+    if found is None or (len(found[1]) == 4 and found[3] is None):
+        return text
+    year = int(found[1])
+    return f"-{year - 1:04d}{found[2]}" if found[3] else f"+{year}{found[2]}"
+
+
+def _as_text(name: str, type_: SqlType) -> str:
+    """A column as text that DuckDB reads back."""
+    column = _quoted(name)
+    text = f"HEX({column})" if type_.name == "BINARY" else f"CAST({column} AS STRING)"
+    return f"{text} AS {column}"
+
+
+def _quoted(name: str) -> str:
+    """`name` as an identifier of Spark."""
+    return "`" + name.replace("`", "``") + "`"

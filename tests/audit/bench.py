@@ -1,4 +1,4 @@
-"""Many runs of one query on two neighbouring databases, through the vault or the public API."""
+"""Many runs of one query on two neighbouring databases, through the public API or the vault."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from probe_sql.algorithms.protocol import Task
@@ -23,6 +26,7 @@ from probe_sql.vault.noise import Epsilon, Ints, Sampler
 from probe_sql.vault.testing import SeededWords
 
 from .loss import Run, observed
+from .pairs import Pair, Row
 from .workbench import build, opened
 
 POLICY = """
@@ -31,56 +35,18 @@ epsilon = 1e6
 per_query = 8.0
 [defaults]
 fnr = 0.05
-fpr = 0.7
-u = 0.3
+fpr = 0.95
 [tables.people]
 unit = UNIT
 rows_per_group = 12
 [tables.people.columns]
 g = { keys = [0, 1, 2] }
 x = { bounds = [0, 20] }
-sex = {}
-who = {}
+sex = { type = "VARCHAR" }
+who = { type = "BIGINT" }
 """
-ROW = '"row"'
-USER = '{ column = "who", max_rows = 3 }'
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two databases that differ in one row of group 0, or in all rows of one user: `extra`."""
-
-    name: str
-    base: tuple[int, int, int]  # rows of the groups
-    extra: str
-    having: str
-    select: str = "g"
-    cuts: tuple[float, ...] = ()
-    options: tuple[tuple[str, float], ...] = ()
-    unit: str = ROW
-
-
-PAIRS = [
-    Pair("in a small group", (3, 12, 0), "(0, 10, 'M', 99)", "count(*) > 1", "g, count(*) AS v",
-         (2, 3, 4, 5)),
-    Pair("at a threshold", (6, 12, 0), "(0, 10, 'M', 99)", "count(*) > 6", "g, count(*) AS v",
-         (5, 6, 7, 8)),
-    Pair("alone in its group", (0, 9, 4), "(0, 10, 'M', 99)", "count(*) > 0", "g, count(*) AS v",
-         (-1, 0, 1, 2)),
-    Pair("at a bound of a sum", (4, 9, 4), "(0, 20, 'M', 99)", "sum(x) > 30", "g, sum(x) AS v",
-         (30, 40, 50, 60)),
-    Pair("at a bound of an average", (4, 9, 4), "(0, 20, 'M', 99)", "avg(x) > 9"),
-    Pair("in one arm of an OR", (6, 9, 4), "(0, 20, 'F', 99)",
-         "(count(*) FILTER (WHERE sex = 'M') > 2 AND sum(x) > 50) OR "
-         "count(*) FILTER (WHERE sex = 'F') > 1"),
-    Pair("in a value with a margin", (8, 9, 4), "(0, 20, 'M', 99)", "count(*) > 2",
-         "g, sum(x) AS v", (60, 80, 90, 100), (("margin", 60.0),)),
-    Pair("all rows of a user in one group", (5, 9, 4), ", ".join(["(0, 20, 'M', 99)"] * 3),
-         "count(*) > 6", "g, count(*) AS v", (4, 5, 6, 7, 8, 9), unit=USER),
-    Pair("more rows of a user than are kept", (5, 9, 4), ", ".join(
-        f"({number % 3}, 20, 'M', 99)" for number in range(9)), "sum(x) > 60", "g, sum(x) AS v",
-        (40, 60, 80, 100, 120), unit=USER),
-]  # fmt: skip
+KINDS = ("database", "parquet", "csv", "arrow", "pandas", "polars")
+KEY = 20  # of the hash that chooses rows; the same on both sides, as it is for a real source
 
 
 class Sharp(Sampler):
@@ -90,9 +56,20 @@ class Sharp(Sampler):
         return super().discrete_laplace(n, float(epsilon) / 0.7, delta)
 
 
+class Remembering(Connection):
+    """Plans a query once. Planning reads no private row and takes as long as all the rest."""
+
+    def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
+        known: dict[str, Plan] = self.__dict__.setdefault("_known", {})
+        asked = repr((query, parameters, accuracy))
+        if asked not in known:
+            known[asked] = super().plan(query, parameters, **accuracy)
+        return known[asked]
+
+
 @dataclass(slots=True)
 class Side:
-    """One database of a pair, opened once, its exact measures scanned once."""
+    """One database of a pair, opened once; for runs in the vault also scanned once."""
 
     connection: Connection
     plan: Plan
@@ -100,45 +77,45 @@ class Side:
     exact: Exact
     pair: Pair
 
+    def ask(self) -> Run:
+        """One run through the public API: text in, answer out."""
+        pair = self.pair
+        algorithm = self.plan.accuracy.algorithm
+        answer = self.connection.sql(pair.sql(algorithm), **pair.options, algorithm=algorithm)
+        assert isinstance(answer, Answer)
+        values = [(row[0], float(row[1])) for row in answer.rows if len(row) > 1]
+        privacy = answer.privacy
+        seen = (answer.marks, privacy.min_entropy is None, len(privacy.trace))
+        return observed(
+            [row[0] for row in answer.rows], answer.status, self._looked_at(values), pair.cuts,
+            privacy.epsilon, pair.groups, seen,
+        )  # fmt: skip
+
     def run(self, deltas: Sequence[int] | None = None) -> Run:
-        """One run through the vault: reserve, draw, decide, settle."""
+        """One run through the vault alone: reserve, draw, decide, settle."""
         ledger, plan = self.connection._ledger, self.plan
         receipt = ledger.reserve(None, plan.accuracy.epsilon, sql="audit")
-        if deltas is None:
-            meter = self.connection._meter(plan, self.exact, receipt)
-        else:
-            meter = VaultMeter(
-                self.exact, deltas, plan.row_types, ledger, receipt, self.connection._sampler,
-                plan.accuracy.epsilon, plan.caps,
-            )  # fmt: skip
+        chosen = deltas or tuple(measure.delta for measure in plan.measures)
+        meter = VaultMeter(
+            self.exact, chosen, plan.row_types, ledger, receipt, self.connection._sampler,
+            plan.accuracy.epsilon, plan.caps,
+        )  # fmt: skip
         outcome = self.connection._decide(plan, self.task, meter)
         meter.settle(outcome.status)
+        returned = np.flatnonzero(outcome.returned).tolist()
         values = []
         for release in plan.releases.columns:
             drawn = outcome.noisy.get(release.top.measure)
-            if drawn is not None and outcome.returned[0] and drawn[1][0] > 0:
-                values.append((0, float(release.top.factor * int(drawn[0][0]))))
+            for group in returned:
+                if drawn is not None and drawn[1][group] > 0:
+                    values.append((group, float(release.top.factor * int(drawn[0][group]))))
         return observed(
-            np.flatnonzero(outcome.returned).tolist(), outcome.status, values, self.pair.cuts,
-            meter.loss,
+            returned, outcome.status, self._looked_at(values), self.pair.cuts, meter.loss,
+            self.pair.groups,
         )  # fmt: skip
 
-    def ask(self, sql: str) -> Run:
-        """One run through the public API."""
-        answer = self.connection.sql(sql, **self._options())
-        assert isinstance(answer, Answer)
-        values = [(0, float(row[1])) for row in answer.rows if len(row) > 1 and row[0] == 0]
-        return observed(
-            [row[0] for row in answer.rows], answer.status, values, self.pair.cuts,
-            answer.privacy.epsilon,
-        )  # fmt: skip
-
-    def _options(self) -> dict[str, Any]:
-        return {**dict(self.pair.options), "algorithm": self.plan.accuracy.algorithm}
-
-
-def query(pair: Pair) -> str:
-    return f"SELECT {pair.select} FROM people GROUP BY g HAVING {pair.having}"
+    def _looked_at(self, values: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        return [(group, value) for group, value in values if group in self.pair.groups]
 
 
 @contextmanager
@@ -150,38 +127,89 @@ def in_memory() -> Iterator[Path]:
         yield Path(folder)
 
 
+def source(kind: str, folder: Path, rows: Sequence[Row]) -> Any:
+    """The table of a pair in one of the forms that sources have."""
+    types = (pa.int64(), pa.int64(), pa.string(), pa.int64())
+    names = ("g", "x", "sex", "who")
+    columns = [pa.array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
+    table = pa.table(dict(zip(names, columns, strict=True)))
+    folder.mkdir()
+    if kind == "database":
+        values = ", ".join(str(row).replace("None", "NULL") for row in rows)
+        return build(
+            folder / "people.duckdb",
+            ["CREATE TABLE people (g BIGINT, x BIGINT, sex VARCHAR, who BIGINT)",
+             f"INSERT INTO people VALUES {values}"],
+        )  # fmt: skip
+    if kind == "parquet":
+        pq.write_table(table, folder / "people.parquet")
+        return folder / "people.parquet"
+    if kind == "csv":
+        pyarrow.csv.write_csv(table, folder / "people.csv")
+        return folder / "people.csv"
+    if kind == "pandas":
+        return {"people": table.to_pandas(types_mapper={pa.int64(): _nullable()}.get)}
+    if kind == "polars":
+        import polars
+
+        return {"people": polars.from_arrow(table)}
+    return {"people": table}
+
+
+def _nullable() -> Any:
+    import pandas
+
+    return pandas.Int64Dtype()
+
+
 @contextmanager
 def sides(
     folder: Path, pair: Pair, algorithm: str, seed: int,
-    make: Callable[[SeededWords], Sampler] = Sampler,
+    make: Callable[[SeededWords], Sampler] = Sampler, kind: str = "database",
+    executed: str | None = None,
 ) -> Iterator[tuple[Side, Side]]:  # fmt: skip
-    """The two databases of a pair, ready to run."""
+    """The two databases of a pair, ready to run; `executed` are caps that only the scan knows."""
     policy = folder / "policy.toml"
     policy.write_text(POLICY.replace("UNIT", pair.unit))
-    rows = ", ".join(
-        f"({group}, {7 + 3 * (row % 3)}, '{'MF'[row % 2]}', {100 * (group + 1) + row})"
-        for group, count in enumerate(pair.base)
-        for row in range(count)
-    )
     found = []
     try:
         for number in range(2):
-            whole = rows + (f", {pair.extra}" if number else "")
-            database = build(
-                folder / f"{algorithm}{number}.duckdb",
-                ["CREATE TABLE people (g INTEGER, x INTEGER, sex VARCHAR, who INTEGER)",
-                 f"INSERT INTO people VALUES {whole}"],
+            base = pair.apex if pair.apex and algorithm == "apex" else pair.base
+            rows = base + (pair.extra if number else ())
+            given = source(kind, folder / f"side{number}", rows)
+            connection = opened(
+                given, policy, make(SeededWords(2 * seed + number)),
+                ledger=folder / f"side{number}.ledger", connection=Remembering,
             )  # fmt: skip
-            connection = opened(database, policy, make(SeededWords(2 * seed + number)))
-            chosen: dict[str, Any] = {"algorithm": algorithm, **dict(pair.options)}
-            plan = connection.plan(query(pair), **chosen)
+            _set_key(connection)
+            plan = connection.plan(pair.sql(algorithm), **pair.options, algorithm=algorithm)
             task = connection._task(plan, connection._backend.groups(plan.scan))
-            exact = connection._backend.measure(plan.scan)
+            exact = _scanned(connection, plan, pair, folder, given, executed)
             found.append(Side(connection, plan, task, exact, pair))
         yield found[0], found[1]
     finally:
         for side in found:
             side.connection.close()
+
+
+def _scanned(
+    connection: Connection, plan: Plan, pair: Pair, folder: Path, given: Any, caps: str | None
+) -> Exact:
+    """The exact measures; where `caps` is given, bounded by those instead of the policy's."""
+    if caps is None:
+        return connection._backend.measure(plan.scan)
+    other = folder / "other.toml"
+    other.write_text(POLICY.replace("UNIT", replace(pair, caps=caps).unit))
+    with opened(given, other, Sampler(SeededWords(0)), ledger=folder / "other.ledger") as lax:
+        return lax._backend.measure(lax.plan(pair.sql(plan.accuracy.algorithm)).scan)
+
+
+def _set_key(connection: Connection) -> None:
+    """Choose the rows of users by a fixed key, so that a run of the audit repeats."""
+    people: Any = connection._backend
+    for folder in people._people.folders(connection.policy):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        (folder / "key").write_text(f"{KEY}\n")
 
 
 def ranged(side: Side) -> Side:

@@ -8,11 +8,12 @@ the given confidence, over all events together; a mechanism is caught when that 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +26,29 @@ class Run:
 
 @dataclass(slots=True)
 class Verdict:
-    """The event that proves most, relative to what was charged for it."""
+    """The event that proves most, relative to what was charged for it.
+
+    `tightness` is the largest share of its charge that is proven for an event: close to 1, the
+    audit would notice if a little less were charged.
+    """
 
     event: Hashable = None
     proven: float = -math.inf
     charged: float = 0.0
+    tightness: float = 0.0
     events: int = 0
     runs: int = 0
     caught: bool = False
-    details: list[tuple[float, float, Hashable]] = field(default_factory=list)
 
 
 def lower(hits: int, runs: int, level: float) -> float:
     """Clopper-Pearson: the probability is at least this, except with probability `level`."""
-    return 0.0 if hits == 0 else float(beta.ppf(level, hits, runs - hits + 1))
+    return 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, level))
 
 
 def upper(hits: int, runs: int, level: float) -> float:
     """Clopper-Pearson: the probability is at most this, except with probability `level`."""
-    return 1.0 if hits == runs else float(beta.ppf(1 - level, hits + 1, runs - hits))
+    return 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 1 - level))
 
 
 def judge(one: Sequence[Run], two: Sequence[Run], level: float = 1e-3) -> Verdict:
@@ -62,6 +67,8 @@ def judge(one: Sequence[Run], two: Sequence[Run], level: float = 1e-3) -> Verdic
         ):
             sure, at_most = lower(a[event], n, each), upper(b[event], m, each)
             proven = math.log(sure / at_most) if sure > 0 else -math.inf
+            if epsilon > 0:
+                verdict.tightness = max(verdict.tightness, proven / epsilon)
             if proven - epsilon > verdict.proven - verdict.charged:
                 verdict.event, verdict.proven, verdict.charged = event, proven, epsilon
     verdict.caught = verdict.proven > verdict.charged
@@ -70,17 +77,23 @@ def judge(one: Sequence[Run], two: Sequence[Run], level: float = 1e-3) -> Verdic
 
 def observed(
     returned: Iterable[Hashable], status: str, values: Sequence[tuple[Hashable, float]],
-    cuts: Sequence[float], epsilon: float,
+    cuts: Sequence[float], epsilon: float, looked_at: Iterable[Hashable], seen: Hashable = None,
 ) -> Run:  # fmt: skip
     """The events of one run: each group, the whole set, values beyond each cut, status, epsilon.
 
-    Epsilons are binned by their logarithm: the number of distinct ones may be large.
+    Epsilons are binned by their logarithm: the number of distinct ones may be large. The values
+    of all groups together are binned at the cuts, and so is all that was seen of the run.
     """
     groups = frozenset(returned)
     events: set[Hashable] = {("returned", group) for group in groups}
+    if status == "answered":
+        events |= {("missing", group) for group in looked_at if group not in groups}
     events |= {("set", groups), ("status", status)}
     spent = round(4 * math.log2(epsilon)) if epsilon > 0 else None
-    events |= {("epsilon", spent), ("all", status, groups, spent)}
+    bins = tuple((group, bisect_right(cuts, value)) for group, value in values)
+    events |= {("epsilon", spent), ("all", status, groups, spent, seen)}
+    if len(bins) > 1:
+        events.add(("values", bins))
     for group, value in values:
         events |= {("at least", group, cut) for cut in cuts if value >= cut}
         events |= {("below", group, cut) for cut in cuts if value < cut}

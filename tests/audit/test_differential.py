@@ -18,7 +18,8 @@ from .bench import in_memory
 from .workbench import QuietSampler, build, opened
 
 FULL = int(os.environ.get("AUDIT_DIFFERENTIAL", "500"))
-EACH = 40  # queries to a database
+EACH = 25  # queries to a database
+PARTS = 4
 
 
 def compare(folder: Path, seed: int, count: int) -> Counter[str]:
@@ -47,20 +48,21 @@ def compare(folder: Path, seed: int, count: int) -> Counter[str]:
     return seen
 
 
-def test_eighty_queries_answer_as_plain_sql() -> None:
+def test_some_queries_answer_as_plain_sql() -> None:
     with in_memory() as folder:
-        seen = compare(folder, 1, EACH) + compare(folder, 2, EACH)
-    assert seen["some"] > EACH / 2, seen
+        seen = compare(folder, 1, 16)
+    assert seen["some"] > 4, seen
 
 
 @pytest.mark.slow
-def test_thousands_of_queries_answer_as_plain_sql() -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_thousands_of_queries_answer_as_plain_sql(part: int) -> None:
     seen: Counter[str] = Counter()
     with in_memory() as folder:
-        for number in range(FULL // EACH):
+        for number in range(part, FULL // EACH, PARTS):
             seen += compare(folder, 100 + number, EACH)
     print(dict(seen))
-    assert seen["some"] > FULL / 4, seen
+    assert seen["some"] > seen["empty"] / 4, seen
 
 
 VALUES = [
@@ -83,7 +85,7 @@ def test_released_values_are_the_exact_ones() -> None:
         for statement in made:
             side.execute(statement)
         with opened(database, policy, QuietSampler()) as engine:
-            for number, (value, having) in enumerate(VALUES * 3):
+            for number, (value, having) in enumerate(VALUES):
                 table = f"t{number % plain.TABLES}"
                 ask = f"SELECT k, {value} AS value FROM {table} GROUP BY k HAVING {having}"
                 answer = engine.sql(ask, margin=50)
@@ -95,4 +97,4 @@ def test_released_values_are_the_exact_ones() -> None:
                 for key, found in answer.rows:
                     assert found == pytest.approx(float(wanted[key])), (ask, key)
                     checked += 1
-    assert checked > 20
+    assert checked > 10

@@ -1,19 +1,37 @@
-"""Faults around a query: a lost database, an interrupt, many processes on one ledger."""
+"""Faults around a query: a lost database, an interrupt, a kill, many processes on one ledger."""
 
 from __future__ import annotations
 
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
+import duckdb
 import pytest
 
 from probe_sql import faults
+from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.session import connect
+from tests.cli.terminal import Terminal
 from tests.session.clinic import POLICY, QUERY, build, seeded
+from tests.unit import clinic as people
 
 ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+def database(template: Path, tmp_path: Path) -> Path:
+    """A clinic of one's own."""
+    return Path(shutil.copy(template, tmp_path))
 
 
 def load(database: Path, processes: int, queries: int) -> tuple[int, int, float]:
@@ -44,40 +62,149 @@ def check(database: Path, processes: int, queries: int) -> None:
     assert state.spent <= 4.0
 
 
-def test_four_processes_share_a_ledger(tmp_path: Path) -> None:
-    check(build(tmp_path), 4, 4)
+def test_three_processes_share_a_ledger(database: Path) -> None:
+    check(database, 3, 3)
 
 
 @pytest.mark.slow
-def test_thirty_two_processes_and_a_thousand_queries(tmp_path: Path) -> None:
-    check(build(tmp_path), 32, 32)
+def test_thirty_two_processes_and_a_thousand_queries(database: Path) -> None:
+    check(database, 32, 32)
 
 
-def test_a_lost_database_is_said_and_not_charged(tmp_path: Path) -> None:
-    path = build(tmp_path)
+def test_a_lost_database_is_said_and_not_charged(
+    database: Path, template: Path, tmp_path: Path
+) -> None:
+    path = database
     with seeded(path, 1) as db:
         db.sql(QUERY, algorithm="naive")
         spent = db.budget.spent
     path.unlink()
     with pytest.raises(ProbeError):
         connect(path, POLICY, analyst="maria")
-    build(tmp_path)  # the same data again: what was spent on it stays spent
+    shutil.copy(template, tmp_path)  # the same data again: what was spent on it stays spent
     with seeded(path, 1) as db:
         assert db.budget.spent == spent
+
+
+def test_a_database_lost_under_an_open_connection_costs_no_more_than_it_tells(
+    database: Path,
+) -> None:
+    with seeded(database, 1) as db:
+        database.unlink()
+        database.with_name("clinic.duckdb.wal").write_bytes(b"no log at all")
+        try:
+            answer = db.sql(QUERY, algorithm="naive")
+        except ProbeError:
+            told = 0.0
+        else:
+            assert isinstance(answer, Answer)
+            told = answer.privacy.epsilon
+        assert db.budget.spent == pytest.approx(told, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_a_writer_beside_us_is_said_and_not_charged(database: Path) -> None:
+    """Whoever writes the database keeps us out, and is kept out while we read."""
+    path = database
+    hold = (
+        "import duckdb, sys; db = duckdb.connect(sys.argv[1]); print('held', flush=True);"
+        " sys.stdin.read()"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)], stdin=PIPE, stdout=PIPE, text=True
+    )
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "held\n"
+    with pytest.raises(ProbeError, match="could not be opened"):
+        connect(path, POLICY, analyst="maria")
+    writer.communicate(timeout=60)
+    with seeded(path, 1) as db:
+        late = subprocess.run([sys.executable, "-c", hold, str(path)], capture_output=True,
+                              input="", text=True, check=False)  # fmt: skip
+        assert late.returncode != 0
+        assert db.budget.spent == 0
+        db.sql(QUERY, algorithm="naive")
+
+
+# --- faults while people's rows are bounded -----------------------------------------------
+
+
+def crowd(folder: Path, what: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.audit.crowd_worker", str(folder), what],
+        cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True,
+    )  # fmt: skip
+
+
+def asked(folder: Path, what: str) -> str:
+    output, trouble = crowd(folder, what).communicate(timeout=120)
+    assert "Traceback" not in trouble
+    return output
+
+
+@pytest.mark.slow
+def test_killed_or_out_of_space_while_bounding_then_as_if_nothing_had_been(tmp_path: Path) -> None:
+    source = people.as_database(tmp_path, people.visits())
+    shelf = source.with_name(source.name + ".bounded")
+    assert asked(tmp_path, "die") == ""
+    assert not list(shelf.glob("*.duckdb"))
+    assert asked(tmp_path, "full").startswith("ScanError")
+    assert not list(shelf.glob("*.duckdb"))
+    with connect(source, people.policy(3)) as db:
+        assert db.budget.spent == 0
+    told = float(asked(tmp_path, "ask"))
+    with connect(source, people.policy(3)) as db:
+        assert db.budget.spent == pytest.approx(told)
+    assert len(list(shelf.glob("*.duckdb"))) == 1
+
+
+@pytest.mark.slow
+def test_twelve_processes_bound_the_same_people_at_once(tmp_path: Path) -> None:
+    source = people.as_database(tmp_path, people.visits())
+    workers = [crowd(tmp_path, "ask") for _ in range(12)]
+    outputs = [worker.communicate(timeout=300) for worker in workers]
+    assert {float(output) for output, _ in outputs} == {float(outputs[0][0])}
+    shelf = source.with_name(source.name + ".bounded")
+    assert {path.suffix for path in shelf.iterdir()} == {"", ".duckdb"}
+    assert len(list(shelf.iterdir())) == 2  # the key and one table
+    with connect(source, people.policy(3)) as db:
+        assert db.budget.spent == pytest.approx(12 * float(outputs[0][0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+def test_a_shell_that_is_ended_during_a_scan_costs_nothing(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "endless.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute("CREATE VIEW visits AS SELECT i % 3 AS zone FROM range(10000000000000) t(i)")
+    policy = tmp_path / "endless.toml"
+    policy.write_text(
+        "[budget]\nepsilon = 10.0\n[tables.visits]\nrows_per_group = 100\n"
+        "[tables.visits.columns]\nzone = { keys = [0, 1, 2] }\n"
+    )
+    with Terminal(str(path)) as terminal:
+        terminal.until("probe> ?")
+        terminal.ask("SELECT zone FROM visits GROUP BY zone HAVING count(*) > 9;", "scanning")
+        terminal.child.kill(number)
+        while terminal._more():
+            continue
+    with connect(path, policy) as after:
+        assert after.budget.spent == 0
+        assert after.ledger() == ()
 
 
 @pytest.mark.parametrize(("point", "charged"), [
     ("vault.scan.before", False), ("session.scanned", False), ("session.reserved", False),
     ("vault.draw.before", True), ("vault.draw.after", True), ("session.decided", True),
 ])  # fmt: skip
-def test_an_interrupt_charges_what_was_drawn(tmp_path: Path, point: str, charged: bool) -> None:
+def test_an_interrupt_charges_what_was_drawn(database: Path, point: str, charged: bool) -> None:
     """Ctrl-C at each step: before a draw it costs nothing that is settled, after it what it did."""
 
     def hook(reached: str) -> None:
         if reached == point:
             raise KeyboardInterrupt
 
-    with seeded(build(tmp_path), 1) as db:
+    with seeded(database, 1) as db:
         faults.install(hook)
         try:
             with pytest.raises((KeyboardInterrupt, ProbeError)):

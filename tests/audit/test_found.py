@@ -9,7 +9,10 @@ import pytest
 from probe_sql.algorithms.ladder_rungs import distance, tail
 from probe_sql.answer import Answer
 from probe_sql.errors import Refused
+from probe_sql.plan.plan import make_plan
+from probe_sql.policy import parse_policy
 from probe_sql.session import Connection
+from probe_sql.vault.exact import unsealed
 from tests.audit import extremes
 from tests.audit.bench import in_memory
 from tests.audit.test_sensitivity import check
@@ -58,6 +61,38 @@ def test_constants_beyond_double_make_no_bounds(database: Connection, factor: st
     assert check(database, AROUND.format("", f"sum(i8 * {factor}) > 3")) == "refused"
     tame = AROUND.format("", "sum(i8 * least(1e3 * 1e3 - 1e2, 1000000)) > 3")
     assert check(database, tame) == "measured"
+
+
+def test_a_collation_puts_no_row_into_two_groups_filters_or_joins() -> None:
+    """NOCASE made 'A' equal 'a': a row was in two groups, met both filters and was joined twice."""
+    with in_memory() as folder:
+        made = [
+            "CREATE TABLE t (g VARCHAR COLLATE nocase, s VARCHAR COLLATE nocase.noaccent)",
+            "INSERT INTO t SELECT 'a', 'mul' FROM range(5)",
+            "CREATE TABLE p (k VARCHAR COLLATE nocase, v BIGINT)",
+            "INSERT INTO p VALUES ('a', 1), ('A', 2)",
+        ]
+        policy = folder / "policy.toml"
+        policy.write_text(
+            "[budget]\nepsilon = 1.0\n[tables.t]\nrows_per_group = 9\n[tables.t.columns]\n"
+            'g = { keys = ["A", "a"] }\ns = {}\n[public.p]\nkey = ["k"]\n'
+        )
+        having = (
+            "count(*) FILTER (WHERE s = 'M\u00fcl') > 1 AND count(*) FILTER (WHERE s = 'mul') > 1"
+        )
+        with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
+            plan = db.plan(f"SELECT g FROM t JOIN p ON t.g = p.k GROUP BY g HAVING {having}")
+            assert plan.row_types == ((0,), (1,))
+            values = [column.tolist() for column in unsealed(db._backend.measure(plan.scan))]
+    assert values == [[0, 0], [0, 5]]
+
+
+def test_an_interval_has_no_text() -> None:
+    """'1 month' equals '30 days': a text would tell apart what ties are broken by."""
+    policy = parse_policy("[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
+                          'g = { keys = [1] }\ni = { type = "INTERVAL" }\n')  # fmt: skip
+    with pytest.raises(Refused, match="cast from INTERVAL"):
+        make_plan("SELECT g FROM t GROUP BY g HAVING count(DISTINCT i::TEXT) > 1", policy)
 
 
 def test_a_sum_and_its_coalesce_are_two_values() -> None:

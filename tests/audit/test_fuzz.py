@@ -72,7 +72,7 @@ def plans(policy: Policy, seed: int, count: int) -> Counter[str]:
 
 
 def test_mutated_queries(policy: Policy) -> None:
-    seen = plans(policy, 1, 300)
+    seen = plans(policy, 1, 150)
     assert seen["planned"] > 5, seen
 
 
@@ -105,7 +105,7 @@ def policies(folder: Path, seed: int, count: int) -> Counter[str]:
 
 
 def test_mutated_policies(tmp_path: Path) -> None:
-    seen = policies(tmp_path, 1, 300)
+    seen = policies(tmp_path, 1, 150)
     assert seen["read"] > 5, seen
 
 
@@ -144,8 +144,8 @@ def ledgers(folder: Path, seed: int, count: int) -> Counter[str]:
 
 def test_damaged_ledgers() -> None:
     with in_memory() as folder:
-        seen = ledgers(folder, 1, 60)
-    assert seen["LedgerError"] > 10, seen
+        seen = ledgers(folder, 1, 30)
+    assert seen["LedgerError"] > 5, seen
 
 
 @pytest.mark.slow
@@ -188,8 +188,8 @@ def files(folder: Path, seed: int, count: int) -> Counter[str]:
 
 def test_damaged_files() -> None:
     with in_memory() as folder:
-        seen = files(folder, 1, 9)
-    assert seen.total() == 9
+        seen = files(folder, 1, 6)
+    assert seen.total() == 6
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +20,7 @@ from probe_sql.vault.testing import SeededWords
 from .bench import in_memory
 from .workbench import build, opened
 
+SLOW = pytest.mark.slow
 POLICY = """
 [budget]
 epsilon = 1e6
@@ -77,28 +78,40 @@ BETAS = [1e-300, 1e-15, 1e-6, 0.25, 0.4999, math.nextafter(0.5, 0)]
 HAVINGS = ["count(*) > 20", "avg(i) > 0.5 AND count(*) > 3", "sum(x) < -2 OR count(i) <= 40"]
 
 
+@pytest.mark.parametrize("betas", [1, pytest.param(len(BETAS), marks=SLOW)])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_epsilons_and_betas(small: Connection, algorithm: str) -> None:
+def test_epsilons_and_betas(small: Connection, algorithm: str, betas: int) -> None:
     rng = Random(3)
     seen = set()
-    for epsilon in EPSILONS:
-        for beta in rng.sample(BETAS, 2):
+    for epsilon in EPSILONS if betas > 1 else EPSILONS[::2]:
+        for beta in rng.sample(BETAS, betas):
             sql = f"SELECT g FROM t GROUP BY g HAVING {rng.choice(HAVINGS)}"
             options = {"epsilon": epsilon, "fnr": beta, "fpr": rng.choice([1e-9, 0.1, 0.999])}
             seen.add(asked(small, sql, algorithm=algorithm, **options))
     assert "answered" in seen or "denied" in seen
 
 
+@pytest.mark.parametrize("algorithm", ["naive", pytest.param("probe-ent", marks=SLOW)])
 @pytest.mark.parametrize("options", [
     {"u": 1e-300}, {"u": 1.0}, {"split": 1e-12}, {"split": 1 - 1e-12}, {"steps": 64},
     {"fine_steps": 64}, {"margin": 1e308}, {"margin": 5e-324}, {"confidence": 1e-12},
     {"confidence": 1 - 1e-15}, {"ranges": {"count(*)": 1e299}}, {"ranges": {"count(*)": 1e-299}},
     {"fpr_scope": "group"}, {"on_exhausted": "mark"}, {"primary": "fpr"},
 ])  # fmt: skip
-def test_options_at_their_ends(small: Connection, options: dict[str, object]) -> None:
+def test_options_at_their_ends(
+    small: Connection, options: dict[str, object], algorithm: str
+) -> None:
     sql = "SELECT g, count(*) AS n, sum(i) AS s FROM t GROUP BY g HAVING count(*) > 20"
-    for algorithm in ("naive", "probe-ent"):
-        asked(small, sql, algorithm=algorithm, epsilon=30.0, **{"margin": 40, **options})
+    asked(small, sql, algorithm=algorithm, epsilon=30.0, **{"margin": 40, **options})
+
+
+def mostly_slow(cases: Sequence[Any], quick: Sequence[Any]) -> list[Any]:
+    """All cases, of which only some are among the fast tests."""
+    return [case if case in quick else pytest.param(*_several(case), marks=SLOW) for case in cases]
+
+
+def _several(case: Any) -> tuple[Any, ...]:
+    return case if isinstance(case, tuple) else (case,)
 
 
 THRESHOLDS = [
@@ -107,7 +120,7 @@ THRESHOLDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("bound", THRESHOLDS)
+@pytest.mark.parametrize("bound", mostly_slow(THRESHOLDS, ("1e-300", "1e300", THRESHOLDS[8])))
 def test_thresholds(small: Connection, bound: str) -> None:
     for aggregate in ("count(*) >=", "sum(x) <", "avg(x) >=", "median(x) <",
                       "sum(i) - 3 * count(*) <"):  # fmt: skip
@@ -120,7 +133,7 @@ BOUNDS = [("0", "1e-300"), ("-1e300", "1e300"), ("0", "0"), ("5", "5"), ("1e17",
           ("0", "1.7976931348623157e308")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("low", "high"), BOUNDS)
+@pytest.mark.parametrize(("low", "high"), mostly_slow(BOUNDS, (BOUNDS[3], BOUNDS[5])))
 def test_bounds(low: str, high: str) -> None:
     with in_memory() as folder:
         rows = "VALUES (1, 5, 5), (1, NULL, 'nan'), (2, -9223372036854775808, '-inf')"
@@ -138,9 +151,11 @@ def test_bounds(low: str, high: str) -> None:
                       epsilon=400.0)  # fmt: skip
 
 
-@pytest.mark.parametrize("rows", ["", "SELECT 1, NULL, NULL FROM range(50)",
-                                  "SELECT NULL, 1, 1 FROM range(50)"])  # fmt: skip
-@pytest.mark.parametrize("keys", ["[1]", "[1, 2, 3]"])
+EMPTY = [(keys, rows) for keys in ("[1]", "[1, 2, 3]") for rows in (
+    "", "SELECT 1, NULL, NULL FROM range(50)", "SELECT NULL, 1, 1 FROM range(50)")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "rows"), mostly_slow(EMPTY, (EMPTY[0], EMPTY[4])))
 def test_empty_tables_null_columns_and_one_group(rows: str, keys: str) -> None:
     with in_memory() as folder:
         database = build(folder / "e.duckdb", table(rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -41,15 +42,14 @@ def build(path: Path, statements: Iterable[str]) -> Path:
 
 
 def opened(
-    database: Path, policy: Path, sampler: Sampler, analyst: str | None = None,
-    ledger: Path | None = None,
+    source: Any, policy: Path, sampler: Sampler, analyst: str | None = None,
+    ledger: Path | None = None, connection: type[Connection] = Connection,
 ) -> Connection:  # fmt: skip
     """A connection with the given sampler; the constructor is the only way to choose one."""
     rules = load_policy(policy)
-    backend = open_backend(database, rules, threads=1)
+    backend = open_backend(source, rules, threads=1)
     typed = rules.with_types(backend.schemas())
     backend.check_public_keys(typed)
-    book = Ledger.open(
-        ledger or database.with_suffix(".ledger"), budget=typed.budget, identity=str(database)
-    )
-    return Connection(backend, typed, book, analyst, sampler)
+    place = ledger or Path(source).with_suffix(".ledger")
+    book = Ledger.open(place, budget=typed.budget, identity=str(place))
+    return connection(backend, typed, book, analyst, sampler)

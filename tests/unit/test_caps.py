@@ -72,7 +72,7 @@ limits_of = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
 TYPES = (((0, 1, 2),), ((0, 1), (0, 2)), ((0,), (1,), (2,)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(groups_of_losses, limits_of, st.sampled_from(TYPES))
 def test_the_loss_is_that_of_the_worst_person(
     losses: Losses, cap: tuple[int, int, int], types: Sequence[Sequence[int]]
@@ -81,7 +81,7 @@ def test_the_loss_is_that_of_the_worst_person(
     assert limits.worst(totals(losses, types, limits)) == worst_person(losses, types, limits)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(groups_of_losses, limits_of, st.sampled_from(TYPES), st.sets(st.integers(0, 2)))
 def test_counting_people_is_met_once_in_a_group(
     losses: Losses, cap: tuple[int, int, int], types: Sequence[Sequence[int]], once: set[int]
@@ -146,7 +146,7 @@ draws_of = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(draws_of, limits_of, st.sets(st.integers(0, 2), max_size=1))
 def test_no_sequence_of_draws_passes_the_limit(
     ledger: Ledger,

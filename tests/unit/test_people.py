@@ -20,6 +20,7 @@ from probe_sql.owner.check import check
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import dump_policy, parse_policy
 from probe_sql.session import connect, explain_only
+from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
 from probe_sql.vault.failures import Failure, scan_error
 from probe_sql.vault.sources import open_backend
@@ -28,6 +29,7 @@ from tests.unit.clinic import Visit
 
 QUERY = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 5 AND count(DISTINCT person) > 2"
 Make = Callable[[Path, Sequence[Visit]], Any]
+SLOW = pytest.mark.slow
 
 
 def counts(source: Any, **caps: Any) -> list[list[int]]:
@@ -46,7 +48,12 @@ def answered(result: object) -> Answer:
     return result
 
 
-@pytest.mark.parametrize("make", clinic.KINDS)
+RARE = (clinic.as_view, clinic.as_parquet_glob, clinic.as_arrow, clinic.as_polars)
+
+
+@pytest.mark.parametrize(
+    "make", [pytest.param(kind, marks=SLOW) if kind in RARE else kind for kind in clinic.KINDS]
+)
 def test_every_source_is_bounded(tmp_path: Path, make: Make) -> None:
     rows = [row for row in clinic.visits() if row[1] in clinic.WARDS]
     per_person: dict[int | None, int] = {}
@@ -59,7 +66,9 @@ def test_every_source_is_bounded(tmp_path: Path, make: Make) -> None:
     assert sum(one) == sum(same) == len(per_person)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", [
+    name if name in ("probe", "ladder") else pytest.param(name, marks=SLOW) for name in ALGORITHMS
+])  # fmt: skip
 def test_every_algorithm_answers_for_people(tmp_path: Path, algorithm: str) -> None:
     """Ward A has many people, B few: clear cases at a loss within the limit."""
     rows: list[Visit] = [(p, "A", 50, f"n{i}") for p in range(3000) for i in range(3)]
@@ -107,7 +116,10 @@ def files(folder: Path) -> dict[str, int]:
     return {p.name: p.stat().st_mtime_ns for p in folder.glob("*.duckdb")}
 
 
-@pytest.mark.parametrize("make", [clinic.as_database, clinic.as_parquet, clinic.as_csv])
+@pytest.mark.parametrize("make", [
+    clinic.as_database, pytest.param(clinic.as_parquet, marks=SLOW),
+    pytest.param(clinic.as_csv, marks=SLOW),
+])  # fmt: skip
 def test_what_was_bounded_is_kept_until_the_source_changes(tmp_path: Path, make: Make) -> None:
     rows = clinic.visits()
     source = make(tmp_path, rows)
@@ -167,6 +179,7 @@ def test_explain_reads_and_keeps_nothing(tmp_path: Path) -> None:
 def test_before_the_rows_are_bounded_there_are_none(tmp_path: Path) -> None:
     """Whatever reads the table without bounding it first finds it empty."""
     backend = open_backend(clinic.as_database(tmp_path, clinic.visits()), clinic.policy())
+    assert isinstance(backend, DuckDBBackend)
     try:
         found = backend._connection.execute("SELECT count(*) FROM visits").fetchall()
         assert found == [(0,)]
@@ -308,6 +321,7 @@ def test_an_interrupted_bounding_leaves_nothing_and_can_be_repeated(tmp_path: Pa
     source = clinic.as_database(tmp_path, clinic.visits())
     policy = clinic.policy(3)
     backend = open_backend(source, policy)
+    assert isinstance(backend, DuckDBBackend)
     try:
         plan = make_plan(QUERY, policy.with_types(backend.schemas()))
         run, calls = backend._people._execute, 0

@@ -120,6 +120,7 @@ class Connection:
         self._ledger = ledger
         self._sampler = sampler
         self._closed = False
+        self._latest: tuple[list[Any], Plan] | None = None
         self.policy = policy
         self.analyst = analyst
 
@@ -163,10 +164,14 @@ class Connection:
             exact.close()
 
     def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
-        """Plan a query; free of charge, reads no private row."""
+        """Plan a query; free of charge, reads no private row. The last plan is kept."""
         self._open()
-        engine = self._backend.engine
-        return make_plan(query, self.policy, parameters, engine=engine, **accuracy)
+        asked = [query, *map(_typed, parameters), *((n, _typed(v)) for n, v in accuracy.items())]
+        if self._latest is None or self._latest[0] != asked:
+            engine = self._backend.engine
+            plan = make_plan(query, self.policy, parameters, engine=engine, **accuracy)
+            self._latest = (asked, plan)
+        return self._latest[1]
 
     def explain(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Explanation:
         """The plan in words, as a tree and as JSON; free of charge."""
@@ -313,6 +318,11 @@ class Connection:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
+
+
+def _typed(value: Any) -> tuple[type, Any]:
+    """A value with its type: 1, 1.0 and true are equal and not the same parameter."""
+    return type(value), value
 
 
 __all__ = [

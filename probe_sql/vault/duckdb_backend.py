@@ -95,6 +95,7 @@ class DuckDBBackend:
         self._runner = Runner(self._connection)
         self._domains: dict[Hashable, _Domain] = {}  # the oldest first
         self._latest: tuple[Scan, _Domain] | None = None
+        self._rendered: tuple[tuple[Scan, bool, _Domain], list[str]] | None = None
         self._numbers = count()
         self._people = People(layout, Path(self._spill) / "bounded", self._execute)
         try:
@@ -282,10 +283,7 @@ class DuckDBBackend:
             return Exact((), domain.size, people)
         if people:
             self._people.bound(table, self._schemas, progress)
-        if fuse:
-            statements = [render_scan(scan, domain=domain.table)]
-        else:
-            statements = render_separate(scan, domain=domain.table)
+        statements = self._statements(scan, fuse, domain)
         faults.point("vault.scan.before")
         columns: list[Ints] = []
         for index, sql in enumerate(statements):
@@ -297,6 +295,19 @@ class DuckDBBackend:
                 column.fill(0)
         faults.point("vault.scan.after")
         return exact
+
+    def _statements(self, scan: Scan, fuse: bool, domain: _Domain) -> list[str]:
+        """The SQL of a scan; that of the last one is kept, for whoever asks again."""
+        asked = (scan, fuse, domain)
+        if self._rendered is None or any(
+            a is not b for a, b in zip(self._rendered[0], asked, strict=True)
+        ):
+            if fuse:
+                sql = [render_scan(scan, domain=domain.table)]
+            else:
+                sql = render_separate(scan, domain=domain.table)
+            self._rendered = (asked, sql)
+        return self._rendered[1]
 
     # --- for scans that run elsewhere -----------------------------------------------------
 

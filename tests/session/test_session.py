@@ -194,3 +194,15 @@ def test_a_key_outside_the_domain_never_appears(path: Path) -> None:
         answer = answered(db.sql(sql, epsilon=3.0, u=0.05))
         assert SECRET_NAME not in str(answer)
         assert "unheard of" in {row[0] for row in answer.rows}
+
+
+def test_asking_again_plans_once_and_anything_else_anew(path: Path) -> None:
+    with connect(path, POLICY, analyst="maria") as db:
+        query = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > ?"
+        plan = db.plan(query, [5])
+        assert db.plan(query, [5]) is plan
+        assert db.plan(query, [6]).atoms != plan.atoms
+        assert db.plan(query, [5.5]).atoms[0].threshold == 5
+        assert db.plan(query, [5], epsilon=0.5).accuracy.epsilon == 0.5
+        with pytest.raises(SqlError):
+            db.plan(query, [True])

@@ -33,6 +33,9 @@ def database() -> Iterator[Connection]:
     "JOIN days ON days.at = rows.day", "LEFT JOIN days ON days.at = rows.tsn",
     "LEFT JOIN wide ON wide.n = rows.i64", "JOIN words ON words.w = rows.s || rows.word",
     "WHERE i64 * 0 = 0", "WHERE 0 * u64 < 1", "WHERE i64 * 0 + i32 > 3",
+    "WHERE CASE WHEN i64 > 0 THEN 1000000007 * 1000000007 ELSE 0 END > 1",
+    "WHERE 2147483647 + 1 > i32", "WHERE i64 > 0 AND -2147483647 - 2 < i64",
+    "WHERE 65536 * 65536 // 7 > i32", "WHERE 46341 * 46341 % 7 = i32 % 3",
 ])  # fmt: skip
 def test_no_join_and_no_product_raises_for_a_row(database: Connection, source: str) -> None:
     assert check(database, AROUND.format(source, "count(*) > 0")) == "measured"

@@ -72,10 +72,10 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
         )
         if target is None:
             raise _may_overflow(span)
-        left = as_integer(a, target.name)
+        first = as_integer(a, target.name)
         if constant is not None:
-            left = cast_to(a.ast, target.name)  # DuckDB takes short literals for 32 bits
-        node = _NODES[op](this=left, expression=as_integer(b, target.name))
+            first = cast_to(a.ast, target.name)  # DuckDB takes short literals for 32 bits
+        node = _NODES[op](this=first, expression=as_integer(b, target.name))
         return Scalar(node, target, **common)
     if kinds <= {Kind.INTEGER, Kind.DECIMAL}:
         left, right = as_decimal(a), as_decimal(b)

@@ -38,7 +38,7 @@ def classify(error: BaseException) -> Failure:
     return Failure.OTHER
 
 
-_FREE = "No noise was drawn, and nothing is charged."
+FREE = "No noise was drawn, and nothing is charged."
 
 
 def scan_error(failure: Failure) -> OperationalError:
@@ -48,30 +48,30 @@ def scan_error(failure: Failure) -> OperationalError:
     context, whose text may quote rows.
     """
     if failure is Failure.INTERRUPTED:
-        return Interrupted("The scan was interrupted.", why=_FREE)
+        return Interrupted("The scan was interrupted.", why=FREE)
     if failure is Failure.MEMORY:
         return ScanError(
             "The scan ran out of memory, or of disk space to spill to.",
-            why=_FREE,
+            why=FREE,
             fix="Give it more with memory = '4GB', or use fewer threads.",
         )
     if failure is Failure.FILE:
         return ScanError(
             "A file of the database could not be read during the scan.",
-            why=f"It was removed, replaced or damaged, or the disk failed. {_FREE}",
+            why=f"It was removed, replaced or damaged, or the disk failed. {FREE}",
             fix="Check the files and connect again.",
         )
     if failure is Failure.LOST:
         return ScanError(
             "The connection to the server was lost during the scan.",
-            why=f"The server stopped, or the network did. {_FREE}",
+            why=f"The server stopped, or the network did. {FREE}",
             fix="Connect again.",
         )
     if failure is Failure.CLOSED:
-        return ScanError("The database was closed.", why=_FREE, fix="Connect again.")
+        return ScanError("The database was closed.", why=FREE, fix="Connect again.")
     return ScanError(
         "The database failed during the scan.",
-        why=f"Its own message is withheld, because it may quote a row. {_FREE}",
+        why=f"Its own message is withheld, because it may quote a row. {FREE}",
         fix="Ask the data owner to try the scan that EXPLAIN shows.",
     )
 

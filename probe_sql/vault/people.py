@@ -23,6 +23,24 @@ Execute = Callable[[str, Progress | None], list[tuple[Any, ...]]]
 _DRAFT = "probe_sql_draft"
 
 
+def check_people(policy: Policy, schemas: Schemas, missing: Callable[[Table], bool]) -> None:
+    """Raise `PolicyError` where a row is `missing` its person and the policy refuses such rows."""
+    problems = []
+    for table in policy.tables.values():
+        schema = find(schemas, table.name)
+        column = table.unit.column
+        if schema is None or column is None or table.unit.null != "refuse":
+            continue
+        if find(schema, column) is None:
+            continue  # the policy's own check of schemas reports it
+        if missing(table):
+            what = f"{table.name} has rows whose {column} is NULL, and null = refuse"
+            fix = 'write null = "drop" to leave them out, or null = "own"'
+            problems.append(Problem(f"{place('tables', table.name)}.unit.null", what, fix))
+    if problems:
+        raise PolicyError(problems, policy.source or "policy")
+
+
 class People:
     """Bounds the rows of people, once for a table, through `execute`.
 
@@ -52,20 +70,12 @@ class People:
         Privacy: whether there is such a row is a fact about rows. The owner who writes `refuse`
         vouches that there is none, and is told where that is wrong.
         """
-        problems = []
-        for table in policy.tables.values():
-            schema = find(schemas, table.name)
-            column = table.unit.column
-            if schema is None or column is None or table.unit.null != "refuse":
-                continue
-            if find(schema, column) is None:
-                continue  # the policy's own check of schemas reports it
-            if missing_people(bounding(table, schema, 0), partial(self._run, progress=None)):
-                what = f"{table.name} has rows whose {column} is NULL, and null = refuse"
-                fix = 'write null = "drop" to leave them out, or null = "own"'
-                problems.append(Problem(f"{place('tables', table.name)}.unit.null", what, fix))
-        if problems:
-            raise PolicyError(problems, policy.source or "policy")
+        run = partial(self._run, progress=None)
+
+        def missing(table: Table) -> bool:
+            return missing_people(bounding(table, find(schemas, table.name) or {}, 0), run)
+
+        check_people(policy, schemas, missing)
 
     def bound(self, table: Table, schemas: Schemas, progress: Progress | None = None) -> None:
         """Have the rows of every person bounded, now or as they were kept, for all later scans."""

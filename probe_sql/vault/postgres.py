@@ -24,7 +24,7 @@ from probe_sql.sql.engines.postgres import POSTGRESQL, PostgresEngine, Shape
 from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
-from probe_sql.vault.failures import Failure, scan_error
+from probe_sql.vault.failures import FREE, Failure, scan_error
 from probe_sql.vault.postgres_address import Address, read_address, unreachable
 from probe_sql.vault.postgres_types import COLUMNS, column_type
 from probe_sql.vault.runner import Runner
@@ -244,23 +244,22 @@ class PostgresRemote:
 
     def _fail(self, failure: Failure) -> NoReturn:
         """Raise the error for a statement that failed so, outside of any `except` block."""
-        free = "No noise was drawn, and nothing is charged."
         if failure is Failure.TIMEOUT:
             raise ScanError(
                 "The server ended the scan.",
-                why=f"It took longer than {self._address.timeout}, or was cancelled there. {free}",
+                why=f"It took longer than {self._address.timeout}, or was cancelled there. {FREE}",
                 fix="Allow more with ?statement_timeout=2h in the URL.",
             )
         if failure is Failure.DENIED:
             raise ScanError(
                 "The server did not let this role read what the scan needs.",
-                why=free,
+                why=FREE,
                 fix=f"Ask the owner to GRANT SELECT on the tables of {self._address.schema}.",
             )
         if failure is Failure.MEMORY:
             raise ScanError(
                 "The server ran out of memory, disk space or connections.",
-                why=free,
+                why=FREE,
                 fix="Ask its administrator, or try again later.",
             )
         raise scan_error(failure)

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql import faults
-from probe_sql.errors import InternalError, PolicyError, Problem
+from probe_sql.errors import InternalError
 from probe_sql.policy.model import Policy, Table
-from probe_sql.policy.names import find, place
+from probe_sql.policy.names import find
 from probe_sql.sql.engines.engine import Engine, RemoteEngine, Shipped, shipped
 from probe_sql.sql.render import separate
 from probe_sql.sql.scan import Scan
@@ -27,6 +27,7 @@ from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.duckdb_backend import DuckDBBackend, share
 from probe_sql.vault.exact import Exact
+from probe_sql.vault.people import check_people
 from probe_sql.vault.shelf import kept_key
 from probe_sql.vault.sources import Layout, Texts, public_files
 
@@ -149,18 +150,7 @@ class RemoteBackend:
 
     def check_people(self, policy: Policy) -> None:
         """Raise `PolicyError` where a row has no person and the policy refuses such rows."""
-        problems = []
-        for table in policy.tables.values():
-            schema = find(self._schemas, table.name)
-            column = table.unit.column
-            if schema is None or column is None or table.unit.null != "refuse":
-                continue
-            if find(schema, column) is not None and self._remote.missing_people(table):
-                what = f"{table.name} has rows whose {column} is NULL, and null = refuse"
-                fix = 'write null = "drop" to leave them out, or null = "own"'
-                problems.append(Problem(f"{place('tables', table.name)}.unit.null", what, fix))
-        if problems:
-            raise PolicyError(problems, policy.source or "policy")
+        check_people(policy, self._schemas, self._remote.missing_people)
 
     # --- the scan -----------------------------------------------------------------------
 

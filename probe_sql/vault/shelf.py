@@ -16,6 +16,7 @@ import secrets
 import stat
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,10 +89,8 @@ def open_shelf(layout: Layout, table: str, spare: Path, opened: Marks) -> Shelf:
     marks = tuple(_mark(path) for path in paths)
     folder = shelf_folder(layout, table)
     if folder is not None and marks == tuple(opened.get(path) for path in paths):
-        try:
+        with suppress(OSError):  # not ours to write in: bounded anew for this connection
             return Shelf(folder, _key(_private(folder)), marks)
-        except OSError:
-            pass  # not ours to write in: bounded anew for this connection
     return Shelf(spare, _key(_private(spare)), marks)
 
 
@@ -101,10 +100,8 @@ def kept_key(beside: Path | None) -> int:
     Privacy: any key protects; the same one ever after keeps the choice of rows the same.
     """
     if beside is not None:
-        try:
+        with suppress(OSError):  # likewise
             return _key(_private(beside.with_name(beside.name + ".bounded")))
-        except OSError:
-            pass
     return secrets.randbits(64)
 
 

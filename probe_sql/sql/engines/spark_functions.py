@@ -84,29 +84,24 @@ def _operand(node: exp.Expr) -> exp.Expr:
     return exp.Paren(this=node.copy())
 
 
-def _logarithm(name: str) -> Builder:
+def _refused(name: str, why: str, fix: str) -> Builder:
     def build(_values: list[exp.Expr], _types: list[SqlType], refuse: Refuse) -> exp.Expr:
-        raise refuse(
-            f"the function {name}",
-            why="logarithms are rounded differently in the last digit",
-            fix="compare the argument itself: x > 10 instead of log10(x) > 1",
-        )
+        raise refuse(f"the function {name}", why=why, fix=fix)
 
     return build
+
+
+def _logarithm(name: str) -> Builder:
+    why = "logarithms are rounded differently in the last digit"
+    return _refused(name, why, "compare the argument itself: x > 10 instead of log10(x) > 1")
 
 
 # --- text --------------------------------------------------------------------------------
 
 
 def _case_mapping(name: str) -> Builder:
-    def build(_values: list[exp.Expr], _types: list[SqlType], refuse: Refuse) -> exp.Expr:
-        raise refuse(
-            f"the function {name}",
-            why="the two engines map the case of some letters differently",
-            fix="list the spellings: x IN ('abc', 'ABC')",
-        )
-
-    return build
+    why = "the two engines map the case of some letters differently"
+    return _refused(name, why, "list the spellings: x IN ('abc', 'ABC')")
 
 
 def _trim(position: str) -> Builder:

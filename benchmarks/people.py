@@ -11,10 +11,9 @@ uncapped table would have returned are lost, or gained, by the caps themselves.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -25,7 +24,7 @@ from rich.table import Table
 
 from benchmarks import workload
 from benchmarks.engine import Bench, seed_of
-from benchmarks.provenance import provenance
+from benchmarks.provenance import write_records
 from datasets.catalogue import DATASETS
 from datasets.common import Dataset, data_dir
 from probe_sql.algorithms import get
@@ -205,9 +204,5 @@ def main(argv: Sequence[str]) -> int:
             records += measure(DATASETS[name], options.algorithms, runs, Path(folder), chosen)
     show(records)
     if options.json:
-        document = {
-            **provenance(SEED), "benchmark": "people",
-            "records": [asdict(record) for record in records],
-        }  # fmt: skip
-        options.json.write_text(json.dumps(document, indent=1) + "\n")
+        write_records(options.json, "people", SEED, records)
     return 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,3 +37,14 @@ def provenance(seed: int) -> dict[str, Any]:
         "commit": commit(), "seed": seed, "python": platform.python_version(),
         "duckdb": version("duckdb"), "numpy": version("numpy"), "cores": os.cpu_count(),
     }  # fmt: skip
+
+
+def write_records(
+    path: Path, benchmark: str, seed: int, records: Sequence[Any], **more: Any
+) -> None:
+    """Write the records of a run, dataclasses all, with what is needed to repeat it."""
+    document = {
+        **provenance(seed), "benchmark": benchmark, **more,
+        "records": [asdict(record) for record in records],
+    }  # fmt: skip
+    path.write_text(json.dumps(document, indent=1) + "\n")

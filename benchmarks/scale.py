@@ -8,7 +8,6 @@ in turn, all in one run on one machine. Starting Spark is left out.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
@@ -16,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.provenance import provenance
+from benchmarks.provenance import write_records
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.session import connect
 from probe_sql.vault.sources import Spark
@@ -216,11 +215,8 @@ def main(argv: Sequence[str]) -> int:
     for record in measure([int(size) for size in options.rows.split(",")]):
         records.append(record)
         if options.json:
-            document = {
-                **provenance(SEED), "benchmark": "scale", "pyspark": version("pyspark"),
-                "groups": GROUPS, "records": [asdict(record) for record in records],
-            }  # fmt: skip
-            options.json.write_text(json.dumps(document, indent=1) + "\n")
+            more = {"pyspark": version("pyspark"), "groups": GROUPS}
+            write_records(options.json, "scale", SEED, records, **more)
     show(records)
     if options.plot:
         plot(records, options.plot)

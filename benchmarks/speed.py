@@ -9,19 +9,18 @@ is reported, because absolute times say more about the machine than about the en
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.provenance import provenance
+from benchmarks.provenance import write_records
 from probe_sql.policy import parse_policy
 from probe_sql.session import Connection, connect
 
@@ -168,9 +167,5 @@ def main(argv: Sequence[str]) -> int:
                 records += measure(rows, groups, (1, 3, 6), repeats, options.threads, Path(folder))
     show(records)
     if options.json:
-        document = {
-            **provenance(SEED), "benchmark": "speed", "threads": options.threads,
-            "records": [asdict(record) for record in records],
-        }  # fmt: skip
-        options.json.write_text(json.dumps(document, indent=1) + "\n")
+        write_records(options.json, "speed", SEED, records, threads=options.threads)
     return 0

@@ -9,7 +9,6 @@ Each size runs in a process of its own.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
@@ -18,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +26,7 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.provenance import provenance
+from benchmarks.provenance import write_records
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.session import Connection, connect
 
@@ -244,9 +243,6 @@ def main(argv: Sequence[str]) -> int:
             records += pool.apply(measure, task)
         show(records)
         if options.json:
-            document = {
-                **provenance(SEED), "benchmark": "unit", "threads": options.threads,
-                "memory": options.memory, "records": [asdict(record) for record in records],
-            }  # fmt: skip
-            options.json.write_text(json.dumps(document, indent=1) + "\n")
+            more = {"threads": options.threads, "memory": options.memory}
+            write_records(options.json, "unit", SEED, records, **more)
     return 0

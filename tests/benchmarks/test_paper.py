@@ -54,7 +54,9 @@ def test_records_say_what_was_run(folder: Path) -> None:
     assert naive == sorted(naive, reverse=True)
 
 
-def test_a_run_goes_on_where_it_stopped(folder: Path) -> None:
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    folder = tmp_path
+    paper(folder, "--experiment", "u", "--no-figures")
     lines = (folder / "cells.jsonl").read_text(encoding="utf-8").splitlines()
     before = [json.loads(line) for line in lines[1:]]
     marked = {**before[0], "epsilon": 4.25}  # would change if the cell were run again

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,30 +15,34 @@ from probe_sql.sql.scalar import (
     Scalar,
     as_decimal,
     as_double,
-    as_integer,
     cast_to,
+    constant_of,
+    double_literal,
     faithful,
     fraction_gcd,
     greater,
-    integer_literal,
+    in_type,
     integer_type,
     lesser,
-    number_literal,
+    literal,
     numeric,
     outward,
-    paren,
+    within,
 )
-from probe_sql.types import DOUBLE, Kind, SqlType, parse_type
+from probe_sql.types import BIGINT, DOUBLE, Kind, SqlType, parse_type
+
+Interval = tuple[Fraction | None, Fraction | None]
 
 
-def _interval_of(op: str, a: Scalar, b: Scalar) -> tuple[Fraction | None, Fraction | None]:
-    if a.low is None or a.high is None or b.low is None or b.high is None:
+def _interval_of(op: str, a: Interval, b: Interval) -> Interval:
+    (a_low, a_high), (b_low, b_high) = a, b
+    if a_low is None or a_high is None or b_low is None or b_high is None:
         return None, None
     if op == "+":
-        return a.low + b.low, a.high + b.high
+        return a_low + b_low, a_high + b_high
     if op == "-":
-        return a.low - b.high, a.high - b.low
-    products = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+        return a_low - b_high, a_high - b_low
+    products = [x * y for x in (a_low, a_high) for y in (b_low, b_high)]
     return min(products), max(products)
 
 
@@ -56,13 +59,11 @@ _NODES: dict[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
 def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     """`a op b` for + - *, in a type that holds every possible result."""
     a, b = numeric(a, op), numeric(b, op)
-    low, high = _interval_of(op, a, b)
-    grid = _grid_of(op, a, b)
+    low, high = _interval_of(op, (a.low, a.high), (b.low, b.high))
     constant = _constant_arithmetic(op, a, b)
     common: dict[str, Any] = {
-        "span": span, "low": low, "high": high, "grid": grid,
+        "span": span, "low": low, "high": high, "grid": _grid_of(op, a, b),
         "nullable": a.nullable or b.nullable, "private": a.private or b.private,
-        "constant": constant,
     }  # fmt: skip
     kinds = {a.type.kind, b.type.kind}
     if kinds == {Kind.INTEGER}:
@@ -72,10 +73,9 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
         )
         if target is None:
             raise _may_overflow(span)
-        first = as_integer(a, target.name)
         if constant is not None:
-            first = cast_to(a.ast, target.name)  # DuckDB takes short literals for 32 bits
-        node = _NODES[op](this=first, expression=as_integer(b, target.name))
+            return constant_of(constant, target, span)
+        node = _NODES[op](this=in_type(a, target), expression=in_type(b, target))
         return Scalar(node, target, **common)
     if kinds <= {Kind.INTEGER, Kind.DECIMAL}:
         left, right = as_decimal(a), as_decimal(b)
@@ -83,11 +83,14 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
             left = _roomy(op, left, right[1])
             result = decimal_result(op, left[1], right[1])
             if result is not None:
+                if constant is not None:
+                    return constant_of(constant, result, span)
                 return Scalar(_NODES[op](this=left[0], expression=right[0]), result, **common)
+    if constant is not None and faithful(constant):
+        return constant_of(constant, DOUBLE, span)
     node = noted(_NODES[op](this=as_double(a), expression=as_double(b)), a, b)
-    common["low"], common["high"] = outward(low, high)
-    if not faithful(constant):
-        common["constant"] = common["low"] = common["high"] = None
+    ends = _interval_of(op, within(a, DOUBLE), within(b, DOUBLE))
+    common["low"], common["high"] = outward(*ends) if constant is None else (None, None)
     return Scalar(node, DOUBLE, **common)
 
 
@@ -139,37 +142,31 @@ def decimal_result(op: str, a: SqlType, b: SqlType) -> SqlType | None:
     return parse_type(f"DECIMAL({precision},{scale})")
 
 
-def _ends(value: Scalar) -> tuple[Fraction, Fraction] | None:
-    return None if value.low is None or value.high is None else (value.low, value.high)
-
-
 def divide(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     """`a / b` in DOUBLE; NULL where b is zero."""
     a, b = numeric(a, "/"), numeric(b, "/")
-    constant: Fraction | None = None
     if isinstance(b.constant, Fraction):
         if b.constant == 0:
             raise SqlError("division by zero", why="the result is always NULL", span=span)
         if isinstance(a.constant, Fraction):
-            constant = a.constant / b.constant
-            if not faithful(constant):
+            if not faithful(a.constant / b.constant):
                 raise _may_overflow(span)
+            return constant_of(a.constant / b.constant, DOUBLE, span)
     low, high, grid = None, None, None
-    whole_a, whole_b = _ends(a), _ends(b)
-    if whole_a and whole_b and whole_b[0] * whole_b[1] > 0:
-        quotients = [x / y for x in whole_a for y in whole_b]
+    (a_low, a_high), (b_low, b_high) = within(a, DOUBLE), within(b, DOUBLE)
+    bounded = a_low is not None and a_high is not None and b_low is not None and b_high is not None
+    if bounded and b_low * b_high > 0:  # type: ignore[operator]
+        quotients = [x / y for x in (a_low, a_high) for y in (b_low, b_high)]  # type: ignore[operator]
         low, high = outward(min(quotients), max(quotients))
-    if isinstance(b.constant, Fraction) and a.grid is not None:
-        grid = a.grid / abs(b.constant)
-    zero = number_literal(Fraction(0), DOUBLE)
     divisor = as_double(b)
-    if not isinstance(b.constant, Fraction):
-        divisor = exp.Nullif(this=divisor, expression=zero)
+    if isinstance(b.constant, Fraction):
+        grid = None if a.grid is None else a.grid / abs(b.constant)
+    else:
+        divisor = exp.Nullif(this=divisor, expression=double_literal(Fraction(0)))
     quotient = exp.Div(this=as_double(a), expression=divisor, typed=False, safe=False)
     return Scalar(
         noted(quotient, a, b), DOUBLE, span=span,
         low=low, high=high, grid=grid, nullable=True, private=a.private or b.private,
-        constant=constant,
     )  # fmt: skip
 
 
@@ -186,14 +183,13 @@ def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     smallest = a.low is None or a.low < -(2**127) + 1
     if smallest and (b.constant is None or b.constant == -1):
         raise _may_overflow(span)  # the smallest HUGEINT divided by -1
-    zero = integer_literal(0)
-    divisor: exp.Expr = as_integer(b, type_.name)
+    divisor: exp.Expr = in_type(b, type_)
     if b.constant is None:
-        divisor = exp.Nullif(this=divisor, expression=zero)
+        divisor = exp.Nullif(this=divisor, expression=literal(Fraction(0), type_))
     node: exp.Expr
     low, high = None, None
     if op == "//":
-        node = exp.IntDiv(this=as_integer(a, type_.name), expression=divisor)
+        node = exp.IntDiv(this=in_type(a, type_), expression=divisor)
         if a.low is not None and a.high is not None:
             reach = max(abs(a.low), abs(a.high))
             low, high = -reach, reach
@@ -201,7 +197,7 @@ def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
                 ends = [Fraction(math.trunc(x / b.constant)) for x in (a.low, a.high)]
                 low, high = min(ends), max(ends)
     else:
-        node = exp.Mod(this=as_integer(a, type_.name), expression=divisor)
+        node = exp.Mod(this=in_type(a, type_), expression=divisor)
         if b.low is not None and b.high is not None:
             reach = max(abs(b.low), abs(b.high))
             low, high = -reach, reach
@@ -215,11 +211,6 @@ def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
 
 def negate(value: Scalar, span: Span | None) -> Scalar:
     """`-value`, widened so that the smallest integer of a type does not overflow."""
-    zero = Scalar(integer_literal(0), parse_type("BIGINT"), low=Fraction(0), high=Fraction(0),
-                  grid=Fraction(0), nullable=False, constant=Fraction(0))  # fmt: skip
     if isinstance(value.constant, Fraction):
-        return replace(
-            value, ast=exp.Neg(this=paren(value.ast)), span=span, constant=-value.constant,
-            low=-value.constant, high=-value.constant,
-        )  # fmt: skip
-    return arithmetic("-", zero, numeric(value, "-"), span)
+        return constant_of(-value.constant, value.type, span)
+    return arithmetic("-", constant_of(Fraction(0), BIGINT), numeric(value, "-"), span)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date, datetime, time
+from fractions import Fraction
 
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
-from probe_sql.sql.literals import coerce
-from probe_sql.sql.scalar import Scalar, article, as_double, paren, plain_timestamp, predicate
-from probe_sql.types import Kind
+from probe_sql.sql.literals import coerce, moment
+from probe_sql.sql.scalar import (
+    Scalar,
+    article,
+    as_double,
+    decimal_limits,
+    literal,
+    paren,
+    plain_timestamp,
+    predicate,
+)
+from probe_sql.types import Kind, SqlType
 
 _NODES: dict[str, type[exp.Binary]] = {
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
@@ -23,8 +34,14 @@ def compare(op: str, left: Scalar, right: Scalar, span: Span | None) -> Scalar:
     a, b = common(left, right, span)
     result = predicate(_NODES[op](this=a, expression=b), [left, right], span)
     if "DISTINCT" in op:
-        return Scalar(result.ast, result.type, span, nullable=False, private=result.private)
-    return result
+        return replace(result, nullable=False)
+    return replace(result, nullable=result.nullable or _may_vanish(left, right))
+
+
+def _may_vanish(left: Scalar, right: Scalar) -> bool:
+    """Whether a moment beyond the range of TIMESTAMP is compared as NULL."""
+    moments = {left.type.kind, right.type.kind} <= {Kind.DATE, Kind.TIMESTAMP}
+    return moments and left.type.name != right.type.name
 
 
 def common(left: Scalar, right: Scalar, span: Span | None) -> tuple[exp.Expr, exp.Expr]:
@@ -88,7 +105,11 @@ def joinable(key: Scalar, value: Scalar) -> Scalar | None:
 
 
 def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scalar:
-    """`value IN (options)`, the options being literals."""
+    """`value IN (options)`, the options being literals, each in the type of the value.
+
+    Privacy: the database would look for one type that holds them all, and raise for a row
+    whose value is beyond it. A literal that the value's type cannot hold equals no value.
+    """
     if len(options) > 5_000:
         raise SqlError("an IN list may have at most 5,000 values", span=span)
     coerced = [coerce(option, value.type) for option in options]
@@ -96,14 +117,39 @@ def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scala
         if not option.is_constant and option.type.kind is not Kind.NULL:
             raise SqlError("IN takes a list of literals", fix="write = and OR", span=option.span)
         common(value, option, option.span or span)
-    homogeneous = len({option.type.kind for option in coerced} | {value.type.kind}) == 1
-    if homogeneous and value.type.kind is not Kind.FLOAT:
-        ast: exp.Expr = exp.In(
-            this=paren(value.ast), expressions=[option.ast.copy() for option in coerced]
-        )
-        return predicate(ast, [value, *coerced], span)
-    tests = [compare("=", value, option, span) for option in coerced]
-    ast = tests[0].ast
-    for test in tests[1:]:
-        ast = exp.Or(this=ast, expression=test.ast)
-    return predicate(exp.Paren(this=ast), [value, *coerced], span)
+    subject = paren(value.ast)
+    if value.type.kind is Kind.FLOAT:
+        subject = as_double(value)
+    elif value.type.kind is Kind.TIMESTAMP:
+        subject = paren(plain_timestamp(value))
+    listed = [held for option in coerced if (held := _held(option, value.type)) is not None]
+    ast: exp.Expr = exp.In(this=subject, expressions=listed)
+    if not listed:
+        ast = exp.NEQ(this=subject, expression=subject.copy())  # false, or NULL where it is
+    result = predicate(ast, [value, *coerced], span)
+    return replace(result, nullable=result.nullable or value.type.kind is Kind.TIMESTAMP)
+
+
+def _held(option: Scalar, type_: SqlType) -> exp.Expr | None:
+    """A literal in a type it is compared in; None where the type cannot hold it."""
+    constant = option.constant
+    if isinstance(constant, Fraction) and type_.numeric:
+        return literal(constant, type_) if _holds(type_, constant) else None
+    if isinstance(constant, date) and type_.kind is Kind.TIMESTAMP:
+        if not isinstance(constant, datetime):
+            constant = datetime.combine(constant, time())
+        return moment(constant, None).ast
+    if isinstance(constant, datetime) and type_.kind is Kind.DATE:
+        return moment(constant.date(), None).ast if constant.time() == time() else None
+    return option.ast.copy()
+
+
+def _holds(type_: SqlType, number: Fraction) -> bool:
+    if type_.kind is Kind.FLOAT:
+        return True
+    if type_.kind is Kind.DECIMAL:
+        low, high, step = decimal_limits(type_)
+        return low <= number <= high and (number / step).denominator == 1
+    assert type_.low is not None
+    assert type_.high is not None
+    return type_.low <= number <= type_.high and number.denominator == 1

@@ -128,17 +128,16 @@ def _fact(node: exp.Expr) -> tuple[str, Allowed] | None:
 def _literal(node: exp.Expr) -> Key | None:
     """The value of a literal as binding writes it, None for anything else."""
     node = node.unnest()
-    if isinstance(node, exp.Neg):
-        inner = _literal(node.this)
-        return -inner if isinstance(inner, Fraction) else None
     if isinstance(node, exp.Boolean):
         return bool(node.this)
     if isinstance(node, exp.Literal):
-        return node.this if node.is_string else Fraction(node.this)
+        return str(node.this) if node.is_string else None
     # Casts of our own only: a TRY_CAST of the analyst's may round ('1.26' AS DECIMAL(3,1)).
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
         kind = node.to.this
         try:
+            if kind in exp.DataType.INTEGER_TYPES:
+                return Fraction(int(node.this.this))
             if kind == exp.DataType.Type.DECIMAL:
                 return Fraction(node.this.this)
             if kind == exp.DataType.Type.DOUBLE:

@@ -15,10 +15,10 @@ from sqlglot import exp
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals
 from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate
+from probe_sql.sql.casts import cast
 from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import (
     apply_function,
-    cast,
     concat,
     constant_text,
     date_diff,
@@ -333,7 +333,7 @@ def _case(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
 def _choice(tests: list[Scalar], values: list[Scalar], complete: bool, span: Span | None) -> Scalar:
     branches, type_ = unify(values, "CASE")
     known = [value for value in values if value.type.kind is not Kind.NULL]
-    low, high, grid = union(known) if known else (None, None, None)
+    low, high, grid = union(known, type_) if known else (None, None, None)
     ifs = [exp.If(this=t.ast.copy(), true=b) for t, b in zip(tests, branches, strict=False)]
     ast = exp.Case(ifs=ifs, default=branches[-1] if complete else None)
     nullable = not complete or any(value.nullable for value in values)
@@ -355,7 +355,7 @@ def _coalesce(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     values = [binder.bind(n) for n in [node.this, *node.expressions]]
     branches, type_ = unify(values, "COALESCE")
     known = [value for value in values if value.type.kind is not Kind.NULL]
-    low, high, grid = union(known) if known else (None, None, None)
+    low, high, grid = union(known, type_) if known else (None, None, None)
     ast = exp.Coalesce(this=branches[0], expressions=branches[1:])
     return Scalar(ast, type_, span, low, high, grid, all(v.nullable for v in values),
                   any(v.private for v in values))  # fmt: skip

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.sql.arithmetic import arithmetic, negate
+from probe_sql.sql.arithmetic import negate
 from probe_sql.sql.growth import check_growth
 from probe_sql.sql.literals import coerce
 from probe_sql.sql.scalar import (
@@ -22,6 +23,8 @@ from probe_sql.sql.scalar import (
     article,
     as_double,
     cast_to,
+    double_literal,
+    in_type,
     integer_literal,
     numeric,
     outward,
@@ -31,14 +34,16 @@ from probe_sql.sql.scalar import (
     try_cast_to,
     unify,
     union,
+    within,
 )
-from probe_sql.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR, Kind, SqlType, parse_type
+from probe_sql.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR, Kind, SqlType
 
 Function = Callable[[Sequence[Scalar], Span | None], Scalar]
 
-PARTS: dict[str, tuple[int, int] | None] = {
-    "year": None, "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31),
-    "dayofweek": (0, 6), "isodow": (1, 7), "dayofyear": (1, 366), "hour": (0, 23),
+# What each part of a date can be; the year is that of a DATE, whose calendar is the longest.
+PARTS: dict[str, tuple[int, int]] = {
+    "year": (-5_877_641, 5_881_580), "quarter": (1, 4), "month": (1, 12), "week": (1, 53),
+    "day": (1, 31), "dayofweek": (0, 6), "isodow": (1, 7), "dayofyear": (1, 366), "hour": (0, 23),
     "minute": (0, 59), "second": (0, 60),
 }  # fmt: skip
 PART_NAMES = {
@@ -61,6 +66,9 @@ def _private(arguments: Sequence[Scalar]) -> bool:
 
 def require(value: Scalar, kind: Kind, where: str) -> Scalar:
     """The value if it is of the kind (or its type is not known yet), else an error."""
+    if value.type.kind is Kind.NULL and kind is Kind.TEXT:
+        # A bare NULL has no type by which the database could choose a function.
+        return replace(value, ast=cast_to(value.ast, VARCHAR.name), type=VARCHAR)
     if value.type.kind in (kind, Kind.NULL) or not value.known:
         return value
     raise SqlError(
@@ -115,11 +123,13 @@ def constant_text(value: Scalar, where: str) -> str:
 def _abs(a: Sequence[Scalar], span: Span | None) -> Scalar:
     value = numeric(a[0], "abs")
     flipped = negate(value, span)  # widened: abs of the smallest integer must not overflow
-    ast = _call("abs", cast_to(value.ast, flipped.type.name))
-    low, high = None, None
-    if value.low is not None and value.high is not None:
-        high = max(abs(value.low), abs(value.high))
-        low = Fraction(0) if value.low <= 0 <= value.high else min(abs(value.low), abs(value.high))
+    ast = _call("abs", in_type(value, flipped.type))
+    low, high = within(value, flipped.type)
+    if low is not None and high is not None:
+        sizes = abs(low), abs(high)
+        low, high = Fraction(0) if low <= 0 <= high else min(sizes), max(sizes)
+    else:
+        low, high = Fraction(0), None
     return Scalar(ast, flipped.type, span, low, high, value.grid, value.nullable, value.private)
 
 
@@ -140,14 +150,27 @@ def _rounding(name: str) -> Function:
             digits = constant_integer(a[1], -15, 15, f"the second argument of {name}")
         arguments = [as_double(value)] + ([integer_literal(digits)] if len(a) == 2 else [])
         grid = Fraction(10) ** -digits if digits <= 0 else None
-        low, high = value.low, value.high
-        if low is not None and high is not None:
-            step = Fraction(10) ** -digits
-            low, high = outward(math.floor(low / step) * step, math.ceil(high / step) * step)
+        low, high = _rounded_ends(value, digits)
         return Scalar(_call(name, *arguments), DOUBLE, span, low, high, grid, value.nullable,
                       value.private)  # fmt: skip
 
     return apply
+
+
+def _rounded_ends(value: Scalar, digits: int) -> tuple[Fraction | None, Fraction | None]:
+    """The interval of a value rounded in DOUBLE, either way, to so many digits.
+
+    Each end by itself: a bound from one side is rounded too. DuckDB gives 0 where rounding to
+    the left of the point overflows, which a value without bounds can make it do.
+    """
+    low, high = within(value, DOUBLE)
+    step = Fraction(10) ** -digits
+    if digits < 0 and (low is None or high is None):
+        low = None if low is None else min(low, Fraction(0))
+        high = None if high is None else max(high, Fraction(0))
+    low = None if low is None else math.floor(low / step) * step
+    high = None if high is None else math.ceil(high / step) * step
+    return outward(*outward(low, high))  # scaled up and down again: rounded twice
 
 
 def _guarded(name: str, condition: type[exp.Binary]) -> Function:
@@ -156,11 +179,14 @@ def _guarded(name: str, condition: type[exp.Binary]) -> Function:
     def apply(a: Sequence[Scalar], span: Span | None) -> Scalar:
         value = numeric(a[0], name)
         double = as_double(value)
-        test = condition(this=double, expression=integer_literal(0))
+        test = condition(this=double, expression=double_literal(Fraction(0)))
         case = exp.Case(ifs=[exp.If(this=test, true=_call(name, double))])
         low = high = None
-        if name == "sqrt" and value.low is not None and value.high is not None and value.high >= 0:
-            low, high = Fraction(0), Fraction(math.isqrt(math.ceil(value.high)) + 1)
+        _, top = within(value, DOUBLE)
+        if name == "sqrt":
+            low = Fraction(0)
+            if top is not None:
+                high = outward(None, Fraction(math.isqrt(math.ceil(max(top, Fraction(0)))) + 1))[1]
         return Scalar(case, DOUBLE, span, low, high, None, True, value.private)
 
     return apply
@@ -171,15 +197,13 @@ def _extreme(name: str) -> Function:
 
     def apply(a: Sequence[Scalar], span: Span | None) -> Scalar:
         branches, type_ = unify(list(a), name)
-        low, high, grid = union(list(a))
+        low, high, grid = union(list(a), type_)
         # An argument that is never NULL bounds the result from one side.
-        fixed = [value for value in a if not value.nullable]
+        fixed = [within(value, type_) for value in a if not value.nullable]
         if name == "greatest":
-            low = max((v.low for v in fixed if v.low is not None), default=low)
+            low = max((least for least, _ in fixed if least is not None), default=low)
         else:
-            high = min((v.high for v in fixed if v.high is not None), default=high)
-        if type_ is DOUBLE:
-            low, high = outward(low, None)[0], outward(None, high)[1]
+            high = min((most for _, most in fixed if most is not None), default=high)
         return Scalar(_call(name, *branches), type_, span, low, high, grid,
                       all(x.nullable for x in a), _private(a))  # fmt: skip
 
@@ -261,10 +285,7 @@ def date_part(unit: str, value: Scalar, span: Span | None) -> Scalar:
     """`date_part('unit', value)` as BIGINT with its known limits."""
     part = unit_name(unit, tuple(PARTS), "date_part", span)
     value = _temporal(value, part)
-    limits = PARTS[part]
-    low, high = (Fraction(limits[0]), Fraction(limits[1])) if limits else (None, None)
-    if part == "year":
-        low, high = Fraction(-400_000), Fraction(6_000_000)
+    low, high = (Fraction(limit) for limit in PARTS[part])
     name = {"dayofweek": "dow", "dayofyear": "doy"}.get(part, part)
     inner = value.ast if value.type.kind is Kind.DATE else plain_timestamp(value)
     if part == "week":
@@ -281,7 +302,7 @@ def _within_calendar(node: exp.Expr, name: str) -> exp.Expr:
 
 
 def date_trunc(unit: str, value: Scalar, span: Span | None) -> Scalar:
-    """`date_trunc('unit', value)`: a TIMESTAMP in DuckDB, whatever goes in."""
+    """`date_trunc('unit', value)`: a TIMESTAMP, or NULL before the first one it can give."""
     part = unit_name(unit, TRUNCATIONS, "date_trunc", span)
     value = _temporal(value, "date_trunc")
     # A date beyond the range of timestamps must become NULL, not an error.
@@ -289,7 +310,7 @@ def date_trunc(unit: str, value: Scalar, span: Span | None) -> Scalar:
     if part in ("week", "month", "quarter", "year"):
         inner = _within_calendar(inner, "TIMESTAMP")
     ast = _call("date_trunc", exp.Literal.string(part), paren(inner))
-    return Scalar(ast, TIMESTAMP, span, nullable=value.nullable, private=value.private)
+    return Scalar(ast, TIMESTAMP, span, private=value.private)
 
 
 def date_diff(unit: str, first: Scalar, last: Scalar, span: Span | None) -> Scalar:
@@ -304,60 +325,6 @@ def date_diff(unit: str, first: Scalar, last: Scalar, span: Span | None) -> Scal
 
 def _part(unit: str) -> Function:
     return lambda a, span: date_part(unit, a[0], span)
-
-
-# --- casts ---------------------------------------------------------------------------
-
-_CASTS = {
-    Kind.BOOLEAN: "BOOLEAN", Kind.INTEGER: "", Kind.DECIMAL: "", Kind.FLOAT: "DOUBLE",
-    Kind.TEXT: "VARCHAR", Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP",
-}  # fmt: skip
-_ODD = {Kind.TIMESTAMPTZ, Kind.INTERVAL, Kind.OTHER}  # '1 month' equals '30 days'
-
-
-def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
-    """CAST and TRY_CAST alike: NULL where the value does not convert."""
-    target = parse_type(type_name)
-    if target.kind not in _CASTS:
-        raise Refused(
-            f"a cast to {target.name} is not supported",
-            fix="cast to BOOLEAN, an integer type, DOUBLE, DECIMAL(p,s), VARCHAR, DATE, TIMESTAMP",
-            span=span,
-        )
-    if _ODD & {value.type.kind, target.kind} and value.known:
-        raise Refused(
-            f"a cast from {value.type.name} is not supported",
-            why="its result depends on a setting or on the type's text form",
-            span=span,
-        )
-    name = _CASTS[target.kind] or target.name
-    target = parse_type(name)
-    if isinstance(value.constant, str) and target.temporal:
-        return coerce(value, target).at(span)
-    low, high, grid = None, None, None
-    if target.kind is Kind.INTEGER:
-        assert target.low is not None
-        assert target.high is not None
-        low, high, grid = Fraction(target.low), Fraction(target.high), Fraction(1)
-    elif target.kind is Kind.DECIMAL:
-        assert target.precision is not None
-        assert target.scale is not None
-        grid = Fraction(1, 10**target.scale)
-        high = Fraction(10) ** (target.precision - target.scale)
-        low = -high
-    elif target.kind is Kind.FLOAT and value.type.numeric:
-        low, high = outward(value.low, value.high)
-        grid = value.grid
-    if low is not None and high is not None and target.kind is not Kind.FLOAT:
-        if value.type.kind is Kind.BOOLEAN:
-            low, high = Fraction(0), Fraction(1)
-        elif value.type.numeric and value.low is not None and value.high is not None:
-            low = max(low, Fraction(math.floor(value.low)))
-            high = min(high, Fraction(math.ceil(value.high)))
-    total = value.type.numeric and target is DOUBLE
-    ast = cast_to(value.ast, name) if total else try_cast_to(value.ast, name)
-    constant = value.constant if isinstance(value.constant, Fraction) and total else None
-    return Scalar(ast, target, span, low, high, grid, True, value.private, constant)
 
 
 # --- the table -----------------------------------------------------------------------
@@ -441,6 +408,3 @@ def _nearest(name: str) -> str:
     return "compute the column in a view that the data owner declares, or use " + ", ".join(
         ["abs", "round", "lower", "substring", "date_trunc", "coalesce", "CASE"]
     )
-
-
-__all__ = ["FUNCTIONS", "apply_function", "arithmetic", "cast", "concat", "date_part"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -10,11 +9,20 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
-from probe_sql.sql.scalar import Scalar, cast_to, faithful
-from probe_sql.types import BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind, SqlType, parse_type
+from probe_sql.sql.scalar import HUGEINT, Scalar, cast_to, constant_of, faithful
+from probe_sql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    TIMESTAMP,
+    VARCHAR,
+    Kind,
+    SqlType,
+    parse_type,
+)
 
 NULL_TYPE = SqlType(Kind.NULL, "NULL")
-_OFFSET = re.compile(r"(Z|[+-]\d{2}(:?\d{2})?)$")
 
 
 def number(text: str, span: Span | None) -> Scalar:
@@ -28,30 +36,19 @@ def number(text: str, span: Span | None) -> Scalar:
     exact = Fraction(value)
     if not faithful(exact):
         raise SqlError("this number is too large or too small for a DOUBLE", span=span)
+    return constant_of(exact, _type_of(text, value, exact), span)
+
+
+def _type_of(text: str, value: Decimal, exact: Fraction) -> SqlType:
     if "e" in text.lower():
-        return _number(exact, cast_to(exp.Literal.string(text), "DOUBLE"), DOUBLE, span)
+        return DOUBLE
     if exact.denominator == 1 and "." not in text:
-        if abs(exact) < 2**63:
-            return _number(exact, exp.Literal.number(text), parse_type("BIGINT"), span)
-        if abs(exact) < 2**126:
-            huge = cast_to(exp.Literal.string(text), "HUGEINT")
-            return _number(exact, huge, parse_type("HUGEINT"), span)
-        return _number(exact, cast_to(exp.Literal.string(text), "DOUBLE"), DOUBLE, span)
+        return BIGINT if exact < 2**63 else HUGEINT if exact < 2**126 else DOUBLE
     plain = format(value, "f")
     digits = len(plain.replace(".", "").lstrip("0")) or 1
     scale = len(plain.partition(".")[2])
     precision = max(digits, scale, 1)
-    if precision > 38:
-        return _number(exact, cast_to(exp.Literal.string(plain), "DOUBLE"), DOUBLE, span)
-    type_ = parse_type(f"DECIMAL({precision},{scale})")
-    return _number(exact, cast_to(exp.Literal.string(plain), type_.name), type_, span)
-
-
-def _number(value: Fraction, ast: exp.Expr, type_: SqlType, span: Span | None) -> Scalar:
-    # A float literal is on no grid: what the database computes with it is not exact.
-    grid = None if type_ is DOUBLE else abs(value)
-    return Scalar(ast, type_, span=span, low=value, high=value, grid=grid, nullable=False,
-                  constant=value)  # fmt: skip
+    return parse_type(f"DECIMAL({precision},{scale})") if precision <= 38 else DOUBLE
 
 
 def text(value: str, span: Span | None) -> Scalar:
@@ -70,16 +67,12 @@ def null(span: Span | None) -> Scalar:
 
 
 def temporal(value: str, type_: SqlType, span: Span | None) -> Scalar:
-    """A DATE or TIMESTAMP literal, checked by the calendar."""
+    """A DATE or TIMESTAMP literal, checked by the calendar; one with a time zone is refused."""
     try:
         if type_.kind is Kind.DATE:
-            day = date.fromisoformat(value.strip())
-            literal = cast_to(exp.Literal.string(day.isoformat()), "DATE")
-            return Scalar(literal, DATE, span=span, nullable=False, constant=day)
-        if type_.kind is Kind.TIMESTAMP and not _OFFSET.search(value.strip()[10:]):
-            moment = datetime.fromisoformat(value.strip())
-            literal = cast_to(exp.Literal.string(moment.isoformat(sep=" ")), "TIMESTAMP")
-            return Scalar(literal, TIMESTAMP, span=span, nullable=False, constant=moment)
+            return moment(date.fromisoformat(value.strip()), span)
+        if type_.kind is Kind.TIMESTAMP:
+            return moment(datetime.fromisoformat(value.strip()), span)
     except ValueError:
         pass
     raise SqlError(
@@ -87,6 +80,21 @@ def temporal(value: str, type_: SqlType, span: Span | None) -> Scalar:
         fix="'2020-03-01' for a date, '2020-03-01 08:30:00' for a timestamp",
         span=span,
     )
+
+
+def moment(value: date | datetime, span: Span | None) -> Scalar:
+    """A day as a DATE, or a moment as a TIMESTAMP; one with a time zone is refused."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        raise SqlError(
+            "this timestamp has a time zone",
+            why="the columns of a TIMESTAMP have none, and an offset is never ignored",
+            fix="write it without one: '2020-03-01 08:30:00'",
+            span=span,
+        )
+    type_ = TIMESTAMP if isinstance(value, datetime) else DATE
+    text = value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+    literal = cast_to(exp.Literal.string(text), type_.name)
+    return Scalar(literal, type_, span=span, nullable=False, constant=value)
 
 
 def coerce(value: Scalar, target: SqlType) -> Scalar:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import exp
@@ -22,6 +21,7 @@ UNKNOWN = SqlType(Kind.OTHER, "UNKNOWN")
 HUGEINT = parse_type("HUGEINT")
 _BIGINT_LIMIT = 2**63 - 1
 _HUGE_LIMIT = 2**126
+_CONVERTED = 2**49  # one part in so many: the error of converting a number to DOUBLE
 
 Constant = Fraction | str | bool | date | datetime
 
@@ -69,19 +69,42 @@ def paren(node: exp.Expr) -> exp.Expr:
     return copy
 
 
+def literal(value: Fraction, type_: SqlType) -> exp.Expr:
+    """A public number as a literal of the type that the plan gives it, which must hold it.
+
+    Privacy: left to itself DuckDB takes 50000 for 32 bits, and a row that is made to multiply
+    it by itself raises.
+    """
+    if type_.kind is Kind.FLOAT:
+        return double_literal(value)
+    digits = type_.scale or 0
+    steps = value * 10**digits
+    assert steps.denominator == 1
+    text = f"{abs(steps.numerator):0{digits + 1}d}"
+    if digits:
+        text = f"{text[:-digits]}.{text[-digits:]}"
+    return cast_to(exp.Literal.string(f"-{text}" if value < 0 else text), type_.name)
+
+
+def constant_of(value: Fraction, type_: SqlType, span: Span | None = None) -> Scalar:
+    """A public number as a scalar: one literal, whatever it was computed from."""
+    double = type_.kind is Kind.FLOAT
+    held = Fraction(float(value)) if double else value
+    # A float literal is on no grid: what the database computes with it is not exact.
+    grid = None if double else abs(value)
+    return Scalar(literal(value, type_), type_, span=span, low=held, high=held, grid=grid,
+                  nullable=False, constant=value)  # fmt: skip
+
+
 def integer_literal(value: int) -> exp.Expr:
-    """An integer as SQL; beyond 64 bits it is cast so that no parser reads it as a float."""
+    """An integer as SQL for a place that no row's value meets: a digit count, a constant bound.
+
+    Beyond 64 bits it is cast so that no parser reads it as a float.
+    """
     literal: exp.Expr = exp.Literal.number(str(abs(value)))
     if abs(value) > _BIGINT_LIMIT:
         literal = exp.cast(exp.Literal.string(str(abs(value))), "HUGEINT", dialect="duckdb")
     return exp.Neg(this=literal) if value < 0 else literal
-
-
-def number_literal(value: Fraction, type_: SqlType) -> exp.Expr:
-    """A public number as a literal of a numeric type."""
-    if value.denominator == 1 and type_.kind is not Kind.FLOAT:
-        return integer_literal(value.numerator)
-    return cast_to(exp.Literal.string(repr(float(value))), "DOUBLE")
 
 
 def double_literal(value: Fraction) -> exp.Expr:
@@ -110,6 +133,8 @@ def plain_timestamp(value: Scalar) -> exp.Expr:
 
 
 def as_double(value: Scalar) -> exp.Expr:
+    if isinstance(value.constant, Fraction):
+        return double_literal(value.constant)
     if value.type.name == "DOUBLE":
         return paren(value.ast)
     return cast_to(value.ast, "DOUBLE")
@@ -123,12 +148,6 @@ def integer_type(low: Fraction | None, high: Fraction | None) -> SqlType | None:
     if low >= -_HUGE_LIMIT and high <= _HUGE_LIMIT:
         return HUGEINT
     return None
-
-
-def as_integer(value: Scalar, name: str) -> exp.Expr:
-    if value.is_constant and isinstance(value.constant, Fraction) and name == "BIGINT":
-        return paren(value.ast)
-    return paren(value.ast) if value.type.name == name else cast_to(value.ast, name)
 
 
 def numeric(value: Scalar, where: str) -> Scalar:
@@ -168,10 +187,32 @@ def outward(low: Fraction | None, high: Fraction | None) -> tuple[Fraction | Non
     """The interval of a result computed in DOUBLE: widened by its rounding.
 
     Privacy: `(x + 1e17) - 1e17` is 0 or 16 in DOUBLE for x in [0, 1]. Rounding is monotone, so
-    rounding the ends at every step keeps all computed values inside; one more unit in the
-    last place covers the conversion of the operands.
+    rounding the ends at every step keeps all computed values inside. The ends must be those of
+    the operands as DOUBLEs: `within` gives them.
     """
     return _next(low, -math.inf), _next(high, math.inf)
+
+
+def within(value: Scalar, type_: SqlType) -> tuple[Fraction | None, Fraction | None]:
+    """The interval of a value once it is converted to a type that holds it.
+
+    Privacy: 2^94 + 2^41 + 1 and 2^94 + 2^41 - 1 are 2^42 apart as DOUBLEs, so the ends are
+    rounded outward before anything is computed with them. DuckDB does not convert wide
+    integers and decimals to the nearest DOUBLE: a few units more cover that.
+    """
+    if type_.kind is not Kind.FLOAT or value.type.kind is Kind.FLOAT:
+        return value.low, value.high
+    if isinstance(value.constant, Fraction):
+        held = Fraction(float(value.constant))
+        return held, held
+    ends = (value.low, value.high)
+    if value.type.kind is Kind.INTEGER and all(e is not None and abs(e) <= 2**53 for e in ends):
+        return ends
+    low, high = (None if end is None else abs(end) / _CONVERTED for end in ends)
+    return outward(
+        None if low is None or value.low is None else value.low - low,
+        None if high is None or value.high is None else value.high + high,
+    )
 
 
 def faithful(value: Fraction | None) -> bool:
@@ -203,7 +244,25 @@ def as_decimal(value: Scalar) -> tuple[exp.Expr, SqlType] | None:
     if digits > 38:
         return None
     type_ = parse_type(f"DECIMAL({digits},0)")
-    return cast_to(value.ast, type_.name), type_
+    return in_type(value, type_), type_
+
+
+def in_type(value: Scalar, type_: SqlType) -> exp.Expr:
+    """The value as an operand of a type that holds it."""
+    if value.type.kind is Kind.NULL:
+        return value.ast.copy()
+    if isinstance(value.constant, Fraction):
+        return literal(value.constant, type_)
+    return paren(value.ast) if value.type.name == type_.name else cast_to(value.ast, type_.name)
+
+
+def decimal_limits(type_: SqlType) -> tuple[Fraction, Fraction, Fraction]:
+    """The least and the greatest value of a DECIMAL, and its step."""
+    assert type_.precision is not None
+    assert type_.scale is not None
+    step = Fraction(1, 10**type_.scale)
+    high = (10**type_.precision - 1) * step
+    return -high, high, step
 
 
 def lesser(a: Fraction | None, b: Fraction | None) -> Fraction | None:
@@ -214,11 +273,14 @@ def greater(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return None if a is None or b is None else max(a, b)
 
 
-def union(values: list[Scalar]) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
-    """Interval and grid that hold for a value that is one of several (CASE, COALESCE)."""
-    low, high, grid = values[0].low, values[0].high, values[0].grid
+def union(
+    values: list[Scalar], type_: SqlType
+) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
+    """Interval and grid that hold for a value that is one of several, as `type_`."""
+    (low, high), grid = within(values[0], type_), values[0].grid
     for value in values[1:]:
-        low, high = lesser(low, value.low), greater(high, value.high)
+        ends = within(value, type_)
+        low, high = lesser(low, ends[0]), greater(high, ends[1])
         both = grid is not None and value.grid is not None
         grid = fraction_gcd(grid, value.grid) if both else None  # type: ignore[arg-type]
     return low, high, grid
@@ -233,9 +295,9 @@ def unify(values: list[Scalar], what: str) -> tuple[list[exp.Expr], SqlType]:
     if len(kinds) == 1 and len({value.type.name for value in typed}) == 1:
         return [paren(value.ast) for value in values], typed[0].type
     if kinds == {Kind.INTEGER}:
-        low, high, _ = union(typed)
+        low, high, _ = union(typed, HUGEINT)
         target = integer_type(low, high) or HUGEINT
-        return [_null_or(value, target.name) for value in values], target
+        return [in_type(value, target) for value in values], target
     if kinds <= {Kind.INTEGER, Kind.DECIMAL}:
         pairs = [as_decimal(value) for value in typed]
         if all(pair is not None for pair in pairs):
@@ -244,9 +306,9 @@ def unify(values: list[Scalar], what: str) -> tuple[list[exp.Expr], SqlType]:
             digits = max((t.precision or 0) - (t.scale or 0) for t in types)
             if digits + scale <= 38:
                 target = parse_type(f"DECIMAL({digits + scale},{scale})")
-                return [_null_or(value, target.name) for value in values], target
+                return [in_type(value, target) for value in values], target
     if all(value.type.numeric for value in typed):
-        return [_null_or(value, "DOUBLE") for value in values], DOUBLE
+        return [in_type(value, DOUBLE) for value in values], DOUBLE
     if kinds <= {Kind.DATE, Kind.TIMESTAMP}:
         stamp = parse_type("TIMESTAMP")
         return [try_cast_to(value.ast, "TIMESTAMP") for value in values], stamp
@@ -260,12 +322,6 @@ def unify(values: list[Scalar], what: str) -> tuple[list[exp.Expr], SqlType]:
     )
 
 
-def _null_or(value: Scalar, name: str) -> exp.Expr:
-    if value.type.kind is Kind.NULL:
-        return value.ast.copy()
-    return paren(value.ast) if value.type.name == name else cast_to(value.ast, name)
-
-
 def predicate(node: exp.Expr, inputs: list[Scalar], span: Span | None) -> Scalar:
     """A boolean over inputs."""
     return Scalar(
@@ -275,22 +331,28 @@ def predicate(node: exp.Expr, inputs: list[Scalar], span: Span | None) -> Scalar
 
 
 def clamp(value: Scalar, low: Fraction, high: Fraction) -> Scalar:
-    """The value moved into [low, high]; NULL stays NULL, NaN goes to `high`."""
+    """The value moved into [low, high]; NULL stays NULL, NaN goes to `high`.
+
+    The bounds of integers and decimals are rounded inward to what the column can hold, and
+    written in its own type: nothing is converted, so nothing can fail or leave the bounds.
+    """
     known = value.low is not None and value.high is not None
     # Where the type itself cannot leave the bounds there is nothing to clamp.
     if known and low <= value.low and value.high <= high:  # type: ignore[operator]
         return value
-    if value.type.kind is Kind.INTEGER:
-        low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
-        type_ = integer_type(low, high) or HUGEINT
-    elif value.type.kind is Kind.DECIMAL and value.type.scale is not None:
-        scale = value.type.scale
-        digits = len(str(math.ceil(max(abs(low), abs(high))))) + scale
-        type_ = parse_type(f"DECIMAL({digits},{scale})") if digits <= 38 else DOUBLE
-    else:
+    inner = _held(value, low, high)
+    if inner is None:
+        column, literals = as_double(value), DOUBLE
+        low, high = Fraction(float(low)), Fraction(float(high))
         type_ = DOUBLE
-    column = paren(value.ast) if value.type.kind is not Kind.FLOAT else as_double(value)
-    floor_, ceiling = _bound_literal(low, type_), _bound_literal(high, type_)
+    else:
+        column, literals, (low, high) = paren(value.ast), value.type, inner
+        type_ = integer_type(low, high) or HUGEINT
+        if value.type.kind is Kind.DECIMAL:
+            scale = value.type.scale
+            digits = len(str(math.ceil(max(abs(low), abs(high))))) + (scale or 0)
+            type_ = parse_type(f"DECIMAL({digits},{scale})") if digits <= 38 else value.type
+    floor_, ceiling = literal(low, literals), literal(high, literals)
     case = exp.Case(
         ifs=[
             exp.If(this=exp.LT(this=column.copy(), expression=floor_.copy()), true=floor_),
@@ -298,12 +360,17 @@ def clamp(value: Scalar, low: Fraction, high: Fraction) -> Scalar:
         ],
         default=column.copy(),
     )
-    ast = case if type_ is DOUBLE and value.type.kind is Kind.FLOAT else cast_to(case, type_.name)
+    ast = case if type_.name == literals.name else cast_to(case, type_.name)
     return replace(value, ast=ast, type=type_, low=low, high=high)
 
 
-def _bound_literal(value: Fraction, type_: SqlType) -> exp.Expr:
-    if type_.kind is Kind.DECIMAL and value.denominator != 1:
-        text = format(Decimal(value.numerator) / Decimal(value.denominator), "f")
-        return exp.Literal.number(text) if value > 0 else exp.Neg(this=exp.Literal.number(text[1:]))
-    return number_literal(value, type_)
+def _held(value: Scalar, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction] | None:
+    """The part of [low, high] that an integer or decimal column can hold; None if none."""
+    if value.type.kind not in (Kind.INTEGER, Kind.DECIMAL):
+        return None
+    assert value.low is not None
+    assert value.high is not None
+    steps = 10 ** (value.type.scale or 0)
+    least = Fraction(math.ceil(max(low, value.low) * steps), steps)
+    most = Fraction(math.floor(min(high, value.high) * steps), steps)
+    return (least, most) if least <= most else None

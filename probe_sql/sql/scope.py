@@ -13,7 +13,7 @@ from sqlglot import exp
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.policy.model import Column, Policy, PublicTable, Table
 from probe_sql.sql.expression import Expressions, check_parts
-from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp
+from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp, decimal_limits
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind, SqlType
 
@@ -142,11 +142,7 @@ def column_scalar(
         assert type_.high is not None
         low, high, grid = Fraction(type_.low), Fraction(type_.high), Fraction(1)
     elif type_.kind is Kind.DECIMAL:
-        assert type_.precision is not None
-        assert type_.scale is not None
-        grid = Fraction(1, 10**type_.scale)
-        high = Fraction(10) ** (type_.precision - type_.scale)
-        low = -high
+        low, high, grid = decimal_limits(type_)
     value = Scalar(ast, type_, span, low, high, grid, True, private)
     if not clamped or not (type_.numeric or type_ == UNKNOWN):
         return value

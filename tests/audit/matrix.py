@@ -1,0 +1,363 @@
+"""Every function and operator of the dialect on every tuple of types, on the worst values of each.
+
+The list is read from the binder's own tables. An expression is bound, every sub-expression is
+computed by DuckDB on all rows, without any net around it, and compared with what the plan
+claims of it: its type, its interval, whether it can be NULL, and the integer that a row adds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from random import Random
+from string import Formatter
+from typing import Any
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from probe_sql.errors import ProbeError
+from probe_sql.policy import parse_policy
+from probe_sql.sql import expression, functions
+from probe_sql.sql.expression import Expressions
+from probe_sql.sql.render import scaled
+from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scope import FromScope, Named
+from probe_sql.sql.source import Source
+from probe_sql.sql.weights import integer_bounds
+from probe_sql.types import Kind, parse_type
+
+from .matrix_values import BOUNDS, LITERALS, SIZE, TYPES, VALUES
+
+FLAG = "a_boolean"
+
+
+def _either(*texts: str) -> tuple[str, ...]:
+    return texts
+
+
+# How each node of the binder's tables is written; {a} {b} {c} are operands of any type.
+NODES: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Literal: _either("{a}"),
+    exp.Boolean: _either("true", "false"),
+    exp.Null: _either("NULL"),
+    exp.Column: _either("{a}"),
+    exp.Paren: _either("({a})"),
+    exp.Neg: _either("-({a})"),
+    exp.Not: _either("NOT ({a})"),
+    exp.And: _either("({a}) AND ({b})"),
+    exp.Or: _either("({a}) OR ({b})"),
+    exp.Div: _either("({a}) / ({b})"),
+    exp.IntDiv: _either("({a}) // ({b})"),
+    exp.Mod: _either("({a}) % ({b})"),
+    exp.DPipe: _either("({a}) || ({b})"),
+    exp.Is: _either("({a}) IS NULL", "({a}) IS TRUE", "({a}) IS NOT NULL"),
+    exp.Between: _either("({a}) BETWEEN ({b}) AND ({c})", "({a}) BETWEEN ({b}) AND ({b})"),
+    exp.In: _either("({a}) IN ({b})", "({a}) IN ({b}, {c}, NULL)", "({a}) NOT IN ({b}, {b})"),
+    exp.Like: _either("({a}) LIKE '%a_'", "({a}) NOT LIKE {b}"),
+    exp.ILike: _either("({a}) ILIKE '%A_'"),
+    exp.Case: _either(
+        f"CASE WHEN {FLAG} THEN {{a}} ELSE {{b}} END", f"CASE WHEN {FLAG} THEN {{a}} END",
+        "CASE {a} WHEN {b} THEN 50000 ELSE 0 END * 50000",
+        f"CASE WHEN {FLAG} THEN {{a}} WHEN b_boolean THEN {{b}} ELSE {{c}} END",
+    ),
+    exp.If: _either(f"IF({FLAG}, {{a}}, {{b}})"),
+    exp.Coalesce: _either("COALESCE({a}, {b})", "COALESCE({a}, {b}, {c})"),
+    exp.Nullif: _either("NULLIF({a}, {b})"),
+    exp.Greatest: _either("greatest({a}, {b})", "greatest({a}, {b}, {c})"),
+    exp.Least: _either("least({a}, {b})", "least({a}, {b}, {c})"),
+    exp.Cast: _either(*(f"CAST({{a}} AS {name})" for name in TYPES.values())),
+    exp.TryCast: _either("TRY_CAST({a} AS DECIMAL(38,10))"),
+    exp.Log: _either("log(10, {a})", "log(2, {a})"),
+    exp.Trim: _either("trim({a})", "trim(LEADING FROM {a})"),
+    exp.TimestampTrunc: _either(*(f"date_trunc('{u}', {{a}})" for u in functions.TRUNCATIONS)),
+    exp.DateTrunc: _either("date_trunc('week', CAST({a} AS DATE))"),
+    exp.Extract: _either(*(f"EXTRACT({part} FROM {{a}})" for part in functions.PARTS)),
+    exp.DateDiff: _either(
+        *(f"date_diff('{u}', {{a}}, {{b}})" for u in (*functions.TRUNCATIONS, "second"))
+    ),
+    exp.Anonymous: _either("date_part('year', {a})"),
+    **{node: _either(f"({{a}}) {op} ({{b}})") for node, op in expression._COMPARISONS.items()},
+    **{node: _either(f"({{a}}) {op} ({{b}})") for node, op in expression._ARITHMETIC.items()},
+}  # fmt: skip
+_TEXT_PLACES = ("1", "-2", "0", "2147483648", "-2147483648")
+# Arguments after the first that must be written in the query.
+WRITTEN: dict[str, tuple[tuple[str, ...], ...]] = {
+    "round": ((), *((str(digits),) for digits in (-15, -2, 0, 1, 15))),
+    "replace": (("'a'", "'bb'"), ("''", "'x'")),
+    "substring": (*((place,) for place in _TEXT_PLACES), ("2", "-1"), ("-3", "2147483648")),
+    "left": (("0",), ("2",), ("2147483648",)),
+    "right": (("0",), ("2",), ("2147483648",)),
+}
+
+
+def calls(name: str) -> Iterator[str]:
+    """The ways in which a function of the allowlist is called."""
+    if name in WRITTEN:
+        for rest in WRITTEN[name]:
+            yield f"{name}({', '.join(['{a}', *rest])})"
+        return
+    fewest, most, _ = functions.FUNCTIONS[name]
+    for count in range(fewest, min(most, 3) + 1):
+        yield f"{name}({', '.join(['{a}', '{b}', '{c}'][:count])})"
+
+
+def templates() -> list[str]:
+    """All forms of all nodes and functions, each once."""
+    found = [text for texts in NODES.values() for text in texts]
+    found += [text for name in functions.FUNCTIONS for text in calls(name)]
+    return list(dict.fromkeys(found))
+
+
+def arity(template: str) -> int:
+    return len({name for _, name, _, _ in Formatter().parse(template) if name})
+
+
+def operands(place: str) -> list[str]:
+    """A column of every type, every literal, and literals that a row chooses between."""
+    columns = [f"{place}_{name}" for name in TYPES]
+    chosen = [f"CASE WHEN {FLAG} THEN {text} ELSE {LITERALS[text]} END" for text in LITERALS
+              if LITERALS[text]]  # fmt: skip
+    return [*columns, *LITERALS, *chosen]
+
+
+def whole(rng: Random, threes: int) -> Iterator[str]:
+    """Every template on every operand and pair of operands, and on `threes` triples each."""
+    everything = {place: operands(place) for place in "abc"}
+    for template in templates():
+        size = arity(template)
+        if size < 3:
+            for given in product(*(everything[place] for place in "abc"[:size])):
+                yield template.format(**dict(zip("abc", given, strict=False)))
+        else:
+            for _ in range(threes):
+                yield template.format(**{p: rng.choice(all_) for p, all_ in everything.items()})
+
+
+def nested(rng: Random, inner: Sequence[str], count: int) -> Iterator[str]:
+    """Random templates around expressions that bind."""
+    forms = templates()
+    for _ in range(count):
+        chosen = {place: rng.choice(inner) for place in "abc"}
+        if rng.random() < 0.4:
+            place = rng.choice("abc")
+            chosen[place] = rng.choice(operands(place))
+        yield rng.choice(forms).format(**chosen)
+
+
+# --- binding -----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Bound:
+    """An expression with all the scalars that binding it made."""
+
+    text: str
+    scalar: Scalar
+    parts: list[Scalar]
+
+
+_SEEN: list[Scalar] = []
+
+
+class Recording(Expressions):
+    """Binds as the engine does, and notes every sub-expression."""
+
+    def bind(self, node: exp.Expr) -> Scalar:
+        value = Expressions.bind(self, node)
+        _SEEN.append(value)
+        return value
+
+
+def policy_text() -> str:
+    """One private table with three columns of every type, of different bounds."""
+    lines = ["[budget]", "epsilon = 1.0", "[tables.rows.columns]", "g = { keys = [1] }"]
+    for place, name in product("abc", TYPES):
+        bounds = BOUNDS.get(name, {}).get(place)
+        bound = f"bounds = [{bounds[0]}, {bounds[1]}]" if bounds else ""
+        lines.append(f"{place}_{name} = {{ {bound} }}")
+    return "\n".join(lines)
+
+
+class Bench:
+    """The table of extreme values, and a binder over it."""
+
+    def __init__(self) -> None:
+        self.db = duckdb.connect(config={"threads": 1})
+        columns = ", ".join(f"{p}_{n} {t}" for p, (n, t) in product("abc", TYPES.items()))
+        self.db.execute(f"CREATE TABLE rows (g INTEGER, {columns})")
+        for i, j in product(range(SIZE), range(SIZE)):
+            places = {"a": i, "b": j, "c": (7 * i + 3 * j) % SIZE}
+            row = ["1"]
+            for place, name in product("abc", TYPES):
+                values = VALUES[name]
+                row.append(f"CAST({values[places[place] % len(values)]} AS {TYPES[name]})")
+            self.db.execute(f"INSERT INTO rows VALUES ({', '.join(row)})")
+        described = self.db.execute("DESCRIBE rows").fetchall()
+        schema = {name: parse_type(type_) for name, type_, *_ in described}
+        policy = parse_policy(policy_text()).with_types({"rows": schema})
+        table = policy.tables["rows"]
+        source = Source("", ())
+        scope = FromScope(policy, source, {"rows": Named("rows", base=table)})
+        self.binders = {flag: Recording(source, scope, flag) for flag in (False, True)}
+        self.findings: list[str] = []
+        self.counts = {"tried": 0, "bound": 0, "compared": 0, "summed": 0}
+        self._done: set[str] = set()
+
+    def bind(self, text: str, clamped: bool) -> Bound | None:
+        """The bound expression; None where the dialect refuses it."""
+        self.counts["tried"] += 1
+        _SEEN.clear()
+        try:
+            node = sqlglot.parse_one(text, dialect="duckdb")
+        except SqlglotError:
+            return None
+        try:
+            scalar = self.binders[clamped].bind(node)
+        except ProbeError:
+            return None
+        self.counts["bound"] += 1
+        return Bound(text, scalar, list(_SEEN))
+
+    def check(self, texts: Iterable[str], modes: Sequence[bool] = (False, True)) -> list[str]:
+        """Compare all that binds with what DuckDB computes; returns the texts that bound."""
+        accepted: list[str] = []
+        waiting: list[Claim] = []
+        for text in texts:
+            for clamped in modes:
+                bound = self.bind(text, clamped)
+                if bound is None:
+                    continue
+                accepted.append(text)
+                waiting += self._claims(bound, clamped)
+                if len(waiting) >= 300:
+                    self._compare(waiting)
+                    waiting = []
+        self._compare(waiting)
+        return accepted
+
+    def _claims(self, bound: Bound, clamped: bool) -> Iterator[Claim]:
+        for scalar in bound.parts:
+            name = "|".join(map(str, (scalar.key, scalar.low, scalar.high, scalar.type.name,
+                                      scalar.nullable, scalar.constant)))  # fmt: skip
+            if name in self._done:
+                continue
+            self._done.add(name)
+            yield Claim(scalar.key, bound.text, scalar)
+            self.counts["compared"] += 1
+        scalar = bound.scalar
+        if not clamped or not scalar.type.numeric:
+            return
+        try:
+            grid, low, high = integer_bounds(scalar, "SUM")
+        except ProbeError:
+            return
+        sql = scaled(scalar, grid).sql(dialect="duckdb")
+        if f"{sql}|{low}|{high}" not in self._done:
+            self._done.add(f"{sql}|{low}|{high}")
+            self.counts["summed"] += 1
+            yield Claim(sql, bound.text, None, low, high)
+
+    def _compare(self, claims: Sequence[Claim]) -> None:
+        if not claims:
+            return
+        columns = ", ".join(f"{claim.sql} AS v{i}" for i, claim in enumerate(claims))
+        try:
+            self.db.execute(f"CREATE OR REPLACE TEMP TABLE v AS SELECT {columns} FROM rows t")
+        except duckdb.Error as error:
+            if len(claims) == 1:
+                first = str(error).splitlines()[0]
+                self.findings.append(f"raises: {claims[0].text}\n    {claims[0].sql}\n    {first}")
+                return
+            middle = len(claims) // 2
+            self._compare(claims[:middle])
+            self._compare(claims[middle:])
+            return
+        types = [parse_type(row[1]) for row in self.db.execute("DESCRIBE v").fetchall()]
+        for claim, type_ in zip(claims, types, strict=True):
+            claim.type = type_.name
+        self._values(claims)
+
+    def _values(self, claims: Sequence[Claim]) -> None:
+        wanted: list[str] = []
+        for i, claim in enumerate(claims):
+            number = parse_type(claim.type).numeric
+            real = f"FILTER (NOT isnan(v{i}))" if parse_type(claim.type).kind is Kind.FLOAT else ""
+            wanted.append(f"count(*) - count(v{i})")
+            wanted.append(f"min(v{i}) {real}" if number else "NULL")
+            wanted.append(f"max(v{i}) {real}" if number else "NULL")
+            wanted.append(f"count_if(isnan(v{i}))" if real else "0")
+        row = self.db.execute(f"SELECT {', '.join(wanted)} FROM v").fetchone()
+        assert row is not None
+        for i, claim in enumerate(claims):
+            nulls, least, most, nans = row[4 * i : 4 * i + 4]
+            for fault in claim.faults(nulls, least, most, nans):
+                self.findings.append(f"{fault}: {claim.text}\n    {claim.sql}")
+
+
+@dataclass(slots=True)
+class Claim:
+    """What the plan says of one expression; without a scalar, of the integer a row adds."""
+
+    sql: str
+    text: str
+    scalar: Scalar | None
+    low: int | None = None
+    high: int | None = None
+    type: str = field(default="")
+
+    def faults(self, nulls: int, least: Any, most: Any, nans: int) -> Iterator[str]:
+        """Where the computed values leave the claim."""
+        scalar = self.scalar
+        if scalar is None:
+            yield from _outside("adds", Fraction(self.low or 0), Fraction(self.high or 0), least,
+                                most)  # fmt: skip
+            return
+        if scalar.known and scalar.type.kind is not Kind.NULL and not _same(scalar, self.type):
+            yield f"type {self.type}, planned {scalar.type.name}"
+        if nulls and not scalar.nullable:
+            yield f"{nulls} NULLs, planned none"
+        if nans and scalar.low is not None and scalar.high is not None:
+            yield f"NaN, planned in [{scalar.low}, {scalar.high}]"
+        if scalar.type.numeric:
+            yield from _outside("is", scalar.low, scalar.high, least, most)
+            if isinstance(scalar.constant, Fraction) and least is not None:
+                value: Any = scalar.constant
+                if scalar.type.kind is Kind.FLOAT:
+                    value = Fraction(float(value))
+                if not Fraction(least) == Fraction(most) == value:
+                    yield f"constant {scalar.constant}, computed {least}"
+
+
+def _same(scalar: Scalar, computed: str) -> bool:
+    planned, found = scalar.type, parse_type(computed)
+    if planned.kind is not found.kind:
+        return False
+    if planned.kind is Kind.INTEGER:
+        return (planned.low, planned.high) == (found.low, found.high)
+    if planned.kind is Kind.OTHER:
+        return True
+    return planned.name == found.name
+
+
+def _outside(
+    word: str, low: Fraction | None, high: Fraction | None, least: Any, most: Any
+) -> Iterator[str]:
+    if least is None:
+        return
+    if low is not None and _number(least) < low:
+        yield f"{word} {least}, planned at least {float(low)!r} ({low})"
+    if high is not None and _number(most) > high:
+        yield f"{word} {most}, planned at most {float(high)!r} ({high})"
+
+
+def _number(value: int | float | Decimal) -> Fraction | float:
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    return Fraction(value)

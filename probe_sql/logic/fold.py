@@ -32,6 +32,8 @@ from probe_sql.logic.formula import (
 )
 from probe_sql.logic.primes import MAX_ATOMS, AtomSet, check_length, check_size
 
+MAX_FOLDED = 256  # distinct atoms that folding looks at
+
 
 @dataclass(frozen=True, slots=True)
 class HalfLine:
@@ -63,7 +65,8 @@ def fold(formula: Formula, half_lines: Sequence[HalfLine | None]) -> Formula:
 
     `half_lines[i]` describes atom i. Leaves are only dropped, or replaced by an atom that is
     true of the same values, so the shape of the formula stays and leaves never increase.
-    Refuses a formula of too many leaves, or with more than 2^16 consistent truth values.
+    Refuses a formula of too many leaves, of more than `MAX_FOLDED` distinct atoms, or with more
+    than 2^16 consistent truth values.
     """
     check_length(len(leaves(formula)))
     current = simplified(formula)
@@ -115,6 +118,8 @@ def _cells(
     used: Sequence[int], half_lines: Sequence[HalfLine | None]
 ) -> tuple[dict[int, int], int]:
     """For each atom the set of cells where it holds, as a bitset, and the set of all cells."""
+    if len(used) > MAX_FOLDED:
+        check_size(len(used))  # before the work, which grows with its square
     signs = _axes(used, half_lines)
     total = math.prod(len(vectors) for _, vectors in signs)
     if total > 1 << MAX_ATOMS:

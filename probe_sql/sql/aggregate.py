@@ -25,6 +25,7 @@ from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind
 
+MAX_OPTIONS = 16  # of an IN in HAVING: as many as HAVING may have comparisons
 _FLIP = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _OPS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -120,6 +121,14 @@ class Aggregates:
         if node.args.get("query") or not node.expressions:
             raise Refused("IN takes a list of numbers", fix="count(*) IN (1, 2, 3)", span=span)
         check_parts(node, ("this", "expressions"), self.source, "IN")
+        if len(node.expressions) > MAX_OPTIONS:
+            raise Refused(
+                f"IN has {len(node.expressions)} values; in HAVING at most {MAX_OPTIONS} are "
+                "supported",
+                why="each value is a comparison, which takes a share of the error bound",
+                fix="use BETWEEN, or split the query",
+                span=span,
+            )
         parts = tuple(
             self._compare("=", node.this, option, node, negated) for option in node.expressions
         )

@@ -58,7 +58,7 @@ class _Binder:
         relation = flattener.relation(source.span(select.args.get("from_")))
         aliases = self._aliases(select)
         keys = self._keys(select, scope, relation, aliases)
-        joint = find_joint(relation.table, keys)
+        joint = find_joint(relation.table, keys, scope.policy)
         self._check_domains(keys, joint is not None)
         public = _PublicValues(source, scope, keys, relation)
         aggregates = Aggregates(source, scope, aliases, public.bind)

@@ -16,11 +16,13 @@ from probe_sql.sql.scalar import (
     as_double,
     decimal_limits,
     literal,
+    nullable_as,
     paren,
     plain_timestamp,
     predicate,
+    try_cast_to,
 )
-from probe_sql.types import Kind, SqlType
+from probe_sql.types import DATE, TIMESTAMP, Kind, SqlType
 
 _NODES: dict[str, type[exp.Binary]] = {
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
@@ -35,13 +37,11 @@ def compare(op: str, left: Scalar, right: Scalar, span: Span | None) -> Scalar:
     result = predicate(_NODES[op](this=a, expression=b), [left, right], span)
     if "DISTINCT" in op:
         return replace(result, nullable=False)
-    return replace(result, nullable=result.nullable or _may_vanish(left, right))
-
-
-def _may_vanish(left: Scalar, right: Scalar) -> bool:
-    """Whether a moment beyond the range of TIMESTAMP is compared as NULL."""
     moments = {left.type.kind, right.type.kind} <= {Kind.DATE, Kind.TIMESTAMP}
-    return moments and left.type.name != right.type.name
+    if moments and left.type.name != right.type.name:
+        nullable = any(nullable_as(value, TIMESTAMP) for value in (left, right))
+        return replace(result, nullable=nullable)
+    return result
 
 
 def common(left: Scalar, right: Scalar, span: Span | None) -> tuple[exp.Expr, exp.Expr]:
@@ -98,10 +98,19 @@ def joinable(key: Scalar, value: Scalar) -> Scalar | None:
     if key.type.numeric and value.type.numeric:
         return value if _meet_exactly(key, value) else None
     if kinds == {Kind.DATE, Kind.TIMESTAMP} and key.type.kind is Kind.DATE:
-        return value if value.type.name == "TIMESTAMP" else None
+        return _day(value) if value.type.name == "TIMESTAMP" else None
     if key.type.name == "TIMESTAMP":
         return replace(value, ast=plain_timestamp(value))
     return value if len(kinds) == 1 and not key.type.temporal else None
+
+
+def _day(value: Scalar) -> Scalar:
+    """The day of a TIMESTAMP that is the first moment of one; NULL elsewhere."""
+    day = try_cast_to(value.ast, "DATE")
+    first = exp.EQ(this=try_cast_to(day, "TIMESTAMP"), expression=paren(value.ast))
+    return replace(
+        value, ast=exp.Case(ifs=[exp.If(this=first, true=day)]), type=DATE, nullable=True
+    )
 
 
 def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scalar:
@@ -127,7 +136,9 @@ def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scala
     if not listed:
         ast = exp.NEQ(this=subject, expression=subject.copy())  # false, or NULL where it is
     result = predicate(ast, [value, *coerced], span)
-    return replace(result, nullable=result.nullable or value.type.kind is Kind.TIMESTAMP)
+    if value.type.kind is Kind.TIMESTAMP:
+        return replace(result, nullable=result.nullable or nullable_as(value, TIMESTAMP))
+    return result
 
 
 def _held(option: Scalar, type_: SqlType) -> exp.Expr | None:

@@ -26,14 +26,7 @@ from probe_sql.sql.functions import (
     date_trunc,
     require,
 )
-from probe_sql.sql.scalar import (
-    Scalar,
-    numeric,
-    paren,
-    predicate,
-    unify,
-    union,
-)
+from probe_sql.sql.scalar import Scalar, nullable_as, numeric, paren, predicate, unify, union
 from probe_sql.sql.source import Source
 from probe_sql.types import BOOLEAN, Kind
 
@@ -336,7 +329,7 @@ def _choice(tests: list[Scalar], values: list[Scalar], complete: bool, span: Spa
     low, high, grid = union(known, type_) if known else (None, None, None)
     ifs = [exp.If(this=t.ast.copy(), true=b) for t, b in zip(tests, branches, strict=False)]
     ast = exp.Case(ifs=ifs, default=branches[-1] if complete else None)
-    nullable = not complete or any(value.nullable for value in values)
+    nullable = not complete or any(nullable_as(value, type_) for value in values)
     private = any(value.private for value in [*tests, *values])
     return Scalar(ast, type_, span, low, high, grid, nullable, private)
 
@@ -357,8 +350,9 @@ def _coalesce(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     known = [value for value in values if value.type.kind is not Kind.NULL]
     low, high, grid = union(known, type_) if known else (None, None, None)
     ast = exp.Coalesce(this=branches[0], expressions=branches[1:])
-    return Scalar(ast, type_, span, low, high, grid, all(v.nullable for v in values),
-                  any(v.private for v in values))  # fmt: skip
+    nullable = all(nullable_as(value, type_) for value in values)
+    private = any(value.private for value in values)
+    return Scalar(ast, type_, span, low, high, grid, nullable, private)
 
 
 def _nullif(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:

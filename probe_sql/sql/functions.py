@@ -26,6 +26,7 @@ from probe_sql.sql.scalar import (
     double_literal,
     in_type,
     integer_literal,
+    nullable_as,
     numeric,
     outward,
     paren,
@@ -205,7 +206,7 @@ def _extreme(name: str) -> Function:
         else:
             high = min((most for _, most in fixed if most is not None), default=high)
         return Scalar(_call(name, *branches), type_, span, low, high, grid,
-                      all(x.nullable for x in a), _private(a))  # fmt: skip
+                      all(nullable_as(value, type_) for value in a), _private(a))  # fmt: skip
 
     return apply
 

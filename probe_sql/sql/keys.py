@@ -8,9 +8,10 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused, SqlError
 from probe_sql.policy.keys import DateKeys, KeySet, TableKeys
-from probe_sql.policy.model import JointKeys, Table
+from probe_sql.policy.model import JointKeys, Policy, Table
 from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.compare import joinable
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import UNKNOWN, Scalar
@@ -112,15 +113,35 @@ def points(key: GroupKey) -> int | None:
     return days * {"day": 1, "hour": 24, "minute": 1440}[key.step]
 
 
-def find_joint(table: Table, keys: tuple[GroupKey, ...]) -> JointKeys | None:
+def find_joint(table: Table, keys: tuple[GroupKey, ...], policy: Policy) -> JointKeys | None:
     """The declared list of combinations for exactly these GROUP BY columns, if there is one."""
     names = {key.column.lower() for key in keys if key.identity}
     if len(names) != len(keys):
         return None
     for joint in table.joint_keys:
         if {f't."{column}"'.lower() for column in joint.columns} == names:
+            for key in keys:
+                _check_listed(key, joint, policy)
             return joint
     return None
+
+
+def _check_listed(key: GroupKey, joint: JointKeys, policy: Policy) -> None:
+    """Refuse a listed column of a type that rows would have to be converted to.
+
+    Privacy: rows are joined to the list, and a conversion that fails does so for a row.
+    """
+    pairs = zip(joint.columns, joint.table_columns, strict=True)
+    theirs = {f't."{mine}"'.lower(): other for mine, other in pairs}[key.column.lower()]
+    type_ = policy.column_type(joint.table, theirs) or UNKNOWN
+    if joinable(Scalar(exp.column(theirs), type_), key.scalar) is not key.scalar:
+        raise Refused(
+            f"{key.name} is {key.scalar.type.name} and its keys {joint.table}.{theirs} are "
+            f"{type_.name}",
+            why="comparing the two could fail for a row",
+            fix=f"the data owner can give {joint.table}.{theirs} the type {key.scalar.type.name}",
+            span=key.scalar.span,
+        )
 
 
 def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation) -> Scalar | None:

@@ -322,6 +322,12 @@ def unify(values: list[Scalar], what: str) -> tuple[list[exp.Expr], SqlType]:
     )
 
 
+def nullable_as(value: Scalar, type_: SqlType) -> bool:
+    """Whether a value can be NULL once it is converted to a type: moments beyond it are."""
+    converted = type_.kind is Kind.TIMESTAMP and value.type.name != type_.name
+    return value.nullable or (converted and not value.is_constant)
+
+
 def predicate(node: exp.Expr, inputs: list[Scalar], span: Span | None) -> Scalar:
     """A boolean over inputs."""
     return Scalar(

@@ -14,6 +14,7 @@ from probe_sql.sql.scalar import (
     Scalar,
     article,
     as_double,
+    constant_of,
     decimal_limits,
     literal,
     nullable_as,
@@ -46,6 +47,7 @@ def compare(op: str, left: Scalar, right: Scalar, span: Span | None) -> Scalar:
 
 def common(left: Scalar, right: Scalar, span: Span | None) -> tuple[exp.Expr, exp.Expr]:
     """Both sides as SQL of comparable types."""
+    left, right = _beside(left, right), _beside(right, left)
     kinds = {left.type.kind, right.type.kind}
     plain = paren(left.ast), paren(right.ast)
     if not left.known or not right.known or Kind.NULL in kinds:
@@ -64,6 +66,16 @@ def common(left: Scalar, right: Scalar, span: Span | None) -> tuple[exp.Expr, ex
         fix="write the literal in the column's type, or CAST one side",
         span=span,
     )
+
+
+def _beside(value: Scalar, other: Scalar) -> Scalar:
+    """A number written in the query in the type of what it is compared with, if that holds it."""
+    exact = other.type.kind in (Kind.INTEGER, Kind.DECIMAL) and not other.is_constant
+    if not exact or not isinstance(value.constant, Fraction):
+        return value
+    if not _holds(other.type, value.constant):
+        return value
+    return constant_of(value.constant, other.type, value.span)
 
 
 def _meet_exactly(left: Scalar, right: Scalar) -> bool:

@@ -183,6 +183,18 @@ def nested(rng: Random, inner: Sequence[str], count: int) -> Iterator[str]:
         yield rng.choice(forms).format(**chosen)
 
 
+def conditions(rng: Random, columns: Sequence[str], flag: str) -> Iterator[str]:
+    """Conditions of HAVING over other columns, without end; `flag` stands for a boolean."""
+    forms = templates()
+    written = [text for text in operands("a") if not text.startswith("a_")]
+    while True:
+        chosen = {p: rng.choice(columns if rng.random() < 0.7 else written) for p in "abc"}
+        text = rng.choice(forms).format(**chosen)
+        text = text.replace(FLAG, flag).replace(FLAG.replace("a_", "b_"), flag)
+        around = rng.choice(("count({})", "sum({})", "count(*) FILTER (WHERE {})"))
+        yield f"{around.format(text)} > 0"
+
+
 # --- binding -----------------------------------------------------------------------------
 
 

@@ -168,8 +168,7 @@ def test_a_clamp_keeps_to_its_bounds(type_: str, bounds: str) -> None:
         with in_memory() as folder:
             try:
                 delta, (one, none) = clamped(folder, type_, bounds, value)
-            except SqlError as error:  # nothing within the bounds but 0
-                assert "the same for every row" in str(error)
+            except SqlError:  # refused: nothing within the bounds but 0
                 continue
             assert none == 0
             assert abs(one) <= delta, (value, one, delta)

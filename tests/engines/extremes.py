@@ -5,8 +5,9 @@ Every row is a group of its own, so that a difference names the row that makes i
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -20,6 +21,7 @@ from probe_sql.policy import Policy, parse_policy
 from probe_sql.sql.scan import MeasureScan, Scan, Tally
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.exact import unsealed
+from tests.audit import matrix
 from tests.audit.extremes import COLUMNS, VALUES
 from tests.audit.soup import Soup
 
@@ -97,12 +99,22 @@ def tables(seed: int) -> dict[str, pa.Table]:
 
 def atoms(backend: Backend, seed: int, wanted: int) -> tuple[list[str], int]:
     """Conditions of HAVING that the engine accepts, and how many it refused."""
-    typed = policy().with_types(backend.schemas())
     soup = Soup(Random(seed))
+    found = (_NAMES.sub(lambda match: _ABSENT[match[1]], soup.atom(3)) for _ in itertools.count())
+    return _accepted(backend, found, wanted)
+
+
+def matrix_atoms(backend: Backend, seed: int, wanted: int) -> tuple[list[str], int]:
+    """The same of every form of the dialect, over columns and literals of every type."""
+    columns = [name for name in COLUMNS if name not in _ABSENT]
+    return _accepted(backend, matrix.conditions(Random(seed), columns, "b"), wanted)
+
+
+def _accepted(backend: Backend, source: Iterable[str], wanted: int) -> tuple[list[str], int]:
+    typed = policy().with_types(backend.schemas())
     found: list[str] = []
     refused = 0
-    while len(found) < wanted:
-        atom = _NAMES.sub(lambda match: _ABSENT[match[1]], soup.atom(3))
+    for atom in source:
         try:
             make_plan(_query(atom), typed)
         except ProbeError:
@@ -113,6 +125,8 @@ def atoms(backend: Backend, seed: int, wanted: int) -> tuple[list[str], int]:
             refused += 1
             continue
         found.append(atom)
+        if len(found) == wanted:
+            break
     return found, refused
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 
 import duckdb
 import pytest
 
 from probe_sql.errors import Refused, SqlError
 from probe_sql.vault.sources import open_backend
+from tests.audit import matrix
 from tests.engines import edges
 from tests.engines.contract import Pair
 from tests.engines.server import READER, Server
@@ -77,6 +79,22 @@ def test_conditions_at_the_edges(both: Pair) -> None:
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_many_conditions_at_the_edges(seed: int, both: Pair) -> None:
     check(both, seed, count=400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sample_of_the_matrix(seed: int, both: Pair) -> None:
+    """Every form of the dialect on every type: the same integers, or a refusal."""
+    found = 0
+    for atom in matrix.conditions(Random(seed), _NAMES, "j > 0"):
+        try:
+            plan = both.plan(QUERY + atom)
+        except (Refused, SqlError):
+            continue
+        both.agree(plan)
+        found += 1
+        if found == 150:
+            break
 
 
 @pytest.mark.parametrize(

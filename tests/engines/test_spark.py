@@ -142,6 +142,21 @@ def test_many_random_conditions_over_extremes(seed: int, files: SparkFiles) -> N
     _soup(files, seed, 120)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sample_of_the_matrix(seed: int, files: SparkFiles) -> None:
+    """Every form of the dialect on every type: the same integers, or a refusal."""
+    tables = extremes.tables(seed)
+    backend = files.open(tables, extremes.policy())
+    reference = open_backend(tables, extremes.policy())
+    try:
+        conditions, _ = extremes.matrix_atoms(backend, seed, 120)
+        assert list(extremes.differences(backend, reference, conditions)) == []
+    finally:
+        backend.close()
+        reference.close()
+
+
 TEXTS = [
     "", "'", "''", '"', "\\", "\\\\", "\\n", "\n", "\t", "\r", "\\'", "%", "_", "\\%", "a%b_c",
     "${HOME}", "${spark.app.name}", "--", "/* */", ";", "`", "\x01", "\x1a", "\\u0041", "\\101",

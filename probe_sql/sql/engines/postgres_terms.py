@@ -157,9 +157,10 @@ class PostgresTranslator(Translator):
         Privacy: it lies within its bounds already; testing that keeps the cast from raising, and
         the sum from changing by more, whatever the value.
         """
-        if not isinstance(node, exp.TryCast):
-            return self._typed(node, BIGINT)
         rounded = node.this
+        scaled = isinstance(node, exp.TryCast) and isinstance(rounded, exp.Anonymous)
+        if not scaled or rounded.name != "round" or len(rounded.expressions) != 1:
+            return self._typed(node, BIGINT)
         exact = self._exact_steps(rounded.expressions[0])
         self._rounded = _product(rounded.expressions[0])
         value = self.translate(rounded) if exact is None else exact

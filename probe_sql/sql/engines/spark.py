@@ -395,9 +395,9 @@ def _shape(type_: SqlType, node: exp.Expr) -> tuple[int, int] | None:
         return type_.precision - type_.scale, type_.scale
     if type_.kind is not Kind.INTEGER:
         return None
-    number = node.this if isinstance(node, exp.Neg) else node
-    if isinstance(number, exp.Literal):
-        return len(number.name), 0
+    number = node.unnest()
+    if type(number) is exp.Cast and isinstance(number.this, exp.Literal):
+        return len(number.this.name.lstrip("-")), 0
     assert type_.high is not None
     return len(str(type_.high)), 0
 

@@ -16,7 +16,7 @@ from probe_sql.sql.scalar import (
     try_cast_to,
     within,
 )
-from probe_sql.types import DOUBLE, Kind, parse_type
+from probe_sql.types import BIGINT, DOUBLE, Kind, parse_type
 
 _CASTS = {
     Kind.BOOLEAN: "BOOLEAN", Kind.INTEGER: "", Kind.DECIMAL: "", Kind.FLOAT: "DOUBLE",
@@ -64,7 +64,10 @@ def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
             low = low if ends[0] is None else max(low, Fraction(math.floor(ends[0])))
             high = high if ends[1] is None else min(high, Fraction(math.ceil(ends[1])))
     total = value.type.numeric and target.kind is Kind.FLOAT
-    ast = cast_to(value.ast, name) if total else try_cast_to(value.ast, name)
+    inner = value.ast
+    if value.type.kind is Kind.BOOLEAN and target.kind is Kind.DECIMAL:
+        inner = try_cast_to(inner, BIGINT.name)  # DuckDB puts a 1 into DECIMAL(1,1)
+    ast = cast_to(inner, name) if total else try_cast_to(inner, name)
     return Scalar(ast, target, span, low, high, grid, True, value.private)
 
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from probe_sql.sql.scalar import Scalar
-from probe_sql.types import Kind
+from probe_sql.sql.scalar import Scalar, within
+from probe_sql.types import DOUBLE, Kind
 
 Range = tuple[float, float]  # the largest size, and the smallest size that is not zero
 UNBOUNDED: Range = (math.inf, 0.0)
@@ -38,9 +38,10 @@ def ranges(node: exp.Expr) -> tuple[Range, Range]:
 def range_of(value: Scalar) -> Range:
     """Bounds of the sizes that a value can have as DOUBLE."""
     reach, least = math.inf, Fraction(0)
-    if value.low is not None and value.high is not None:
+    low, high = within(value, DOUBLE)
+    if low is not None and high is not None:
         try:
-            reach = math.nextafter(float(max(abs(value.low), abs(value.high))), math.inf)
+            reach = math.nextafter(float(max(abs(low), abs(high))), math.inf)
         except OverflowError:
             reach = math.inf
     if isinstance(value.constant, Fraction):

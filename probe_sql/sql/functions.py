@@ -291,7 +291,8 @@ def date_part(unit: str, value: Scalar, span: Span | None) -> Scalar:
     inner = value.ast if value.type.kind is Kind.DATE else plain_timestamp(value)
     if part == "week":
         inner = _within_calendar(inner, "DATE")
-    ast = _call("date_part", exp.Literal.string(name), paren(inner))
+    # DuckDB makes the part of a moment that it sees to be NULL a DOUBLE.
+    ast = cast_to(_call("date_part", exp.Literal.string(name), paren(inner)), BIGINT.name)
     return Scalar(ast, BIGINT, span, low, high, Fraction(1), True, value.private)
 
 

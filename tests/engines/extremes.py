@@ -21,7 +21,7 @@ from probe_sql.policy import Policy, parse_policy
 from probe_sql.sql.scan import MeasureScan, Scan, Tally
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.exact import unsealed
-from tests.audit import matrix
+from tests.audit import matrix_forms
 from tests.audit.extremes import COLUMNS, VALUES
 from tests.audit.soup import Soup
 
@@ -107,7 +107,7 @@ def atoms(backend: Backend, seed: int, wanted: int) -> tuple[list[str], int]:
 def matrix_atoms(backend: Backend, seed: int, wanted: int) -> tuple[list[str], int]:
     """The same of every form of the dialect, over columns and literals of every type."""
     columns = [name for name in COLUMNS if name not in _ABSENT]
-    return _accepted(backend, matrix.conditions(Random(seed), columns, "b"), wanted)
+    return _accepted(backend, matrix_forms.conditions(Random(seed), columns, "b"), wanted)
 
 
 def _accepted(backend: Backend, source: Iterable[str], wanted: int) -> tuple[list[str], int]:

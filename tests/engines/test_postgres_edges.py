@@ -10,7 +10,7 @@ import pytest
 
 from probe_sql.errors import Refused, SqlError
 from probe_sql.vault.sources import open_backend
-from tests.audit import matrix
+from tests.audit import matrix_forms
 from tests.engines import edges
 from tests.engines.contract import Pair
 from tests.engines.server import READER, Server
@@ -86,7 +86,7 @@ def test_many_conditions_at_the_edges(seed: int, both: Pair) -> None:
 def test_a_sample_of_the_matrix(seed: int, both: Pair) -> None:
     """Every form of the dialect on every type: the same integers, or a refusal."""
     found = 0
-    for atom in matrix.conditions(Random(seed), _NAMES, "j > 0"):
+    for atom in matrix_forms.conditions(Random(seed), _NAMES, "j > 0"):
         try:
             plan = both.plan(QUERY + atom)
         except (Refused, SqlError):

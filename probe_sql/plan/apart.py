@@ -24,9 +24,13 @@ class Apart:
     def all(self, first: Sequence[Scalar | None], second: Sequence[Scalar | None]) -> bool:
         """Whether no row can pass a filter of both; whoever hears yes may count on it."""
         pairs = [(a, b) for a in first for b in second]
-        if not all(exclusive(a, b) for a, b in pairs):
-            return False
-        self._relied |= {frozenset((a.key, b.key)) for a, b in pairs if a and b}
+        found: set[frozenset[str]] = set()
+        for a, b in pairs:
+            # No filter takes every row, and one filter its own: nothing could keep these apart.
+            if a is None or b is None or a.key == b.key or not exclusive(a, b):
+                return False
+            found.add(frozenset((a.key, b.key)))
+        self._relied |= found
         return True
 
     def enforced(self, tallies: Sequence[Tally]) -> tuple[Tally, ...]:

@@ -1,7 +1,8 @@
 """What a scan computes of one row: every expression once, and each under the database's own net.
 
-The inner SELECT `r` holds the keys `k0`, ..., the filters `f0`, ..., the arguments `x0`, ... and
-what sums add, `v0`, ... before it is clamped. Aggregates read its columns alone.
+The inner SELECT `r` holds the keys `k0`, ..., the filters `f0`, ..., what must be there `p0`, ...,
+values that are told apart `x0`, ... and what sums add before it is clamped, `v0`, ... Aggregates
+read its columns alone.
 
 Privacy: three walls stand here, behind the plan's own reasoning. An expression that fails gives
 NULL (`net`). What a row adds to a sum is clamped to the planned integers (`Rows.aggregate`). A row
@@ -26,6 +27,7 @@ from probe_sql.types import BIGINT, BOOLEAN, DOUBLE, Kind, SqlType
 
 MOST = "most"  # on a sum and on its rounded steps: the most that one row adds, either way
 WIDEST = 2**50  # of what one row adds: 2^63 rows of it fit the sum's type
+PRESENT = "present"  # on a part of which nothing is asked but whether it is NULL
 TRY = "try"
 _PLAIN = (exp.Column, exp.Literal, exp.Boolean, exp.Null)
 _LONG = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -78,7 +80,7 @@ class Rows:
         if tally.kind == "count":
             if argument is None:
                 return exp.Count(this=exp.Star()) if condition is None else _count_if(condition)
-            value = self._argument(argument)
+            value = self._presence(argument)
             if condition is None:
                 return exp.Count(this=value)
             return _count_if(exp.And(this=condition, expression=build.present(value)))
@@ -124,7 +126,7 @@ class Rows:
         nearest = least if low > 0 else most
         outside = low > 0 or high < 0
         if outside and tally.present is not None:
-            there = build.present(self._argument(tally.present))
+            there = build.present(self._presence(tally.present))
             ifs.append(exp.If(this=there, true=nearest.copy()))
         default = nearest.copy() if outside and tally.present is None else None
         total = exp.Sum(this=_only(exp.Case(ifs=ifs, default=default), condition))
@@ -136,6 +138,12 @@ class Rows:
 
     def _argument(self, scalar: Scalar) -> exp.Expr:
         return self._column("x", net(scalar.ast), scalar.type)
+
+    def _presence(self, scalar: Scalar) -> exp.Expr:
+        """A column that is NULL where the value is; nothing else of it is asked."""
+        node = net(scalar.ast)
+        node.meta[PRESENT] = True
+        return self._column("p", node, scalar.type)
 
     def _column(self, prefix: str, node: exp.Expr, type_: SqlType) -> exp.Column:
         """The column of `r` that holds an expression, shared by all who ask for it."""

@@ -33,7 +33,7 @@ from probe_sql.sql.engines.postgres_build import (
 from probe_sql.sql.engines.postgres_casts import try_cast, widened
 from probe_sql.sql.engines.translate import Function, Translator
 from probe_sql.sql.ranges import ranges
-from probe_sql.sql.rows import MOST
+from probe_sql.sql.rows import MOST, PRESENT
 from probe_sql.types import Kind, SqlType, parse_type
 
 _SPACES = "".join(
@@ -149,9 +149,8 @@ class PostgresTranslator(Translator):
 
     def on_min(self, node: exp.Min) -> exp.Expr:
         """The least value; of BOOLEANs, which have none here, whether all are true."""
-        value = self.translate(node.this)
-        boolean = self.kinds.of(node.this).kind is Kind.BOOLEAN
-        return call("bool_and", value) if boolean else exp.Min(this=value)
+        value, type_ = self.translate(node.this), self.kinds.of(node.this)
+        return call("bool_and", value) if type_.kind is Kind.BOOLEAN else exp.Min(this=value)
 
     def on_between(self, node: exp.Between) -> exp.Expr:
         """Whether a number lies within constants."""
@@ -183,6 +182,11 @@ class PostgresTranslator(Translator):
         null = isinstance(node.expression, exp.Null)
         value = self._present(node.this) if null else self.translate(node.this)
         return exp.Is(this=operand(value), expression=node.expression.copy())
+
+    def tried(self, node: exp.Anonymous) -> exp.Expr:
+        """What stands under DuckDB's net."""
+        inner = node.expressions[0]
+        return self._present(inner) if PRESENT in node.meta else self.translate(inner)
 
     def _present(self, node: exp.Expr) -> exp.Expr:
         """Something that is NULL where the node is: float arithmetic need not be done for that."""

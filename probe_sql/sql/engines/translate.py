@@ -69,15 +69,15 @@ class Translator:
         """A function of the allowlist."""
         name = str(node.this).lower()
         if name == TRY:
-            return self.tried(node.expressions[0])
+            return self.tried(node)
         handler = self.functions().get(name)
         if handler is None:
             raise self.refused(f"the function {name}")
         return handler(node)
 
-    def tried(self, node: exp.Expr) -> exp.Expr:
+    def tried(self, node: exp.Anonymous) -> exp.Expr:
         """What stands under DuckDB's net; its translation is total by itself."""
-        return self.translate(node)
+        return self.translate(node.expressions[0])
 
     def refused(self, what: str, why: str | None = None, fix: str | None = None) -> Refused:
         """The error for what cannot be said on this engine."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from probe_sql.plan.apart import Apart
 from probe_sql.plan.normal import Measure
-from probe_sql.sql.constraints import exclusive
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scan import Tally
 
@@ -23,11 +23,13 @@ class OverBudget(Exception):
     """Raised by a meter before a draw that the budget does not cover."""
 
 
-def row_types(measures: Sequence[Measure], tallies: Sequence[Tally]) -> tuple[tuple[int, ...], ...]:
+def row_types(
+    measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart
+) -> tuple[tuple[int, ...], ...]:
     """Maximal sets of measures that one row may enter together."""
     filters = [_filters(measure, tallies) for measure in measures]
     together = [
-        [i == j or not _apart(filters[i], filters[j]) for j in range(len(measures))]
+        [i == j or not apart.all(filters[i], filters[j]) for j in range(len(measures))]
         for i in range(len(measures))
     ]
     found: list[tuple[int, ...]] = []
@@ -38,10 +40,6 @@ def row_types(measures: Sequence[Measure], tallies: Sequence[Tally]) -> tuple[tu
 def _filters(measure: Measure, tallies: Sequence[Tally]) -> list[Scalar | None]:
     used = {term.tally for term in measure.scan.terms} | set(measure.scan.guards)
     return [tallies[index].filter for index in sorted(used)]
-
-
-def _apart(first: Sequence[Scalar | None], second: Sequence[Scalar | None]) -> bool:
-    return all(exclusive(a, b) for a in first for b in second)
 
 
 def _cliques(

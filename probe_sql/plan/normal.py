@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from probe_sql.errors import ProbeError, Refused, SqlError
 from probe_sql.logic.fold import HalfLine
+from probe_sql.plan.apart import Apart
 from probe_sql.plan.linear import Part, Quotient, add, quotient, scale
 from probe_sql.plan.sensitivity import presence, row_bounds
 from probe_sql.sql.bound import Call, Comparison, Value
@@ -62,6 +63,7 @@ class Normaliser:
     tallies: list[Tally] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
     atoms: list[NormalAtom] = field(default_factory=list)
+    apart: Apart = field(default_factory=Apart)
     _tally_index: dict[Hashable, int] = field(default_factory=dict)
     _measure_index: dict[Hashable, int] = field(default_factory=dict)
     _atom_index: dict[Hashable, int] = field(default_factory=dict)
@@ -187,7 +189,7 @@ class Normaliser:
         if not guards and terms[0].coefficient < 0:
             sign = -1
             terms = tuple(Term(-t.coefficient, t.tally, t.multiplier) for t in terms)
-        least, greatest = row_bounds(terms, self.tallies)
+        least, greatest = row_bounds(terms, self.tallies, self.apart)
         delta = max(abs(least), abs(greatest))
         if delta == 0:
             raise SqlError("this aggregate is the same for every row", why="nothing can change it")

@@ -173,6 +173,9 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
         query.relation, query.keys, query.joint, tuple(normaliser.tallies),
         tuple(measure.scan for measure in measures), tuple(thresholds), query.outputs,
     )  # fmt: skip
+    types = row_types(measures, normaliser.tallies, normaliser.apart)
+    pruned = _pruned(scan)
+    pruned = replace(pruned, tallies=normaliser.apart.enforced(pruned.tallies))
     notices = [atom.note for atom in planned if atom.note]
     known = {text for atom in normal for text in _names(atom, normaliser.measures[atom.measure])}
     notices += [
@@ -189,7 +192,7 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
         )
     return Plan(
         query, accuracy, planned, _aggregates(normal, normaliser, place), measures, original,
-        minimised, _pruned(scan), row_types(measures, normaliser.tallies),
+        minimised, pruned, types,
         unit_caps(table.unit, measures, normaliser.tallies), _moved(releases, place),
         tuple((normaliser.measures[a.measure].delta, r) for a, r in
               zip(normal, ranges, strict=True)),

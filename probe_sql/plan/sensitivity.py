@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probe_sql.sql.constraints import exclusive
+from probe_sql.plan.apart import Apart
 from probe_sql.sql.scan import Tally, Term
 
 
@@ -35,7 +35,7 @@ def presence(tally: Tally) -> Presence:
     )
 
 
-def row_bounds(terms: Sequence[Term], tallies: Sequence[Tally]) -> tuple[int, int]:
+def row_bounds(terms: Sequence[Term], tallies: Sequence[Tally], apart: Apart) -> tuple[int, int]:
     """Least and greatest amount by which one more row can change the sum of the terms."""
     groups: dict[Presence, list[tuple[Term, Tally]]] = {}
     for term in terms:
@@ -47,7 +47,7 @@ def row_bounds(terms: Sequence[Term], tallies: Sequence[Tally]) -> tuple[int, in
         return sum(min(0, low) for low, _ in spans), sum(max(0, high) for _, high in spans)
     filters = [groups[member][0][1].filter for member in members]
     clash = [
-        [i != j and exclusive(filters[i], filters[j]) for j in range(len(members))]
+        [i != j and apart.all([filters[i]], [filters[j]]) for j in range(len(members))]
         for i in range(len(members))
     ]
     least = greatest = 0

@@ -15,7 +15,8 @@ from sqlglot import exp
 from probe_sql.policy.model import Unit
 from probe_sql.policy.names import fold
 from probe_sql.sql import build
-from probe_sql.sql.scalar import integer_literal, paren
+from probe_sql.sql.rows import key_value, net
+from probe_sql.sql.scalar import integer_literal
 from probe_sql.sql.scan import Scan, Tally
 
 
@@ -50,16 +51,12 @@ def capped_rows(scan: Scan, joins: list[exp.Join], domain: str | None) -> exp.Su
     unit = relation.table.unit
     assert unit.column is not None
     person = build.column(unit.column, "t", quoted=True)
-    keys = [paren(key.scalar.ast) for key in scan.keys]
-    inside = build.table("d" if domain is None else domain, "d", quoted=False)
-    known = [
-        exp.EQ(this=build.column(f"k{i}", "d"), expression=key.copy()) for i, key in enumerate(keys)
-    ]
+    keys = [key_value(key.scalar) for key in scan.keys]
     rows = build.select(
         [_everything()],
         build.table(relation.table.name, "t"),
-        joins=[*joins, build.join(inside, known, "INNER")],
-        where=[paren(where.ast) for where in relation.where],
+        joins=joins,
+        where=[*(net(where.ast) for where in relation.where), _listed(keys, domain or "d")],
     )
     groups, most = unit.max_groups, unit.max_rows_per_group
     if groups is not None and _binds(unit, groups):
@@ -74,6 +71,15 @@ def capped_rows(scan: Scan, joins: list[exp.Join], domain: str | None) -> exp.Su
     columns = [build.column(name, "t", quoted=True) for name in others]
     _keep(rows, "row_number", person, keys, columns, most)
     return build.subquery(rows, "t")
+
+
+def _listed(keys: Sequence[exp.Expr], domain: str) -> exp.Expr:
+    """Whether the domain lists the keys: a row stays one row, however often it does."""
+    listed: list[exp.Expr] = [build.column(f"k{i}", "d") for i in range(len(keys))]
+    known = exp.Subquery(this=build.select(listed, build.table(domain, "d", quoted=False)))
+    values = [key.copy() for key in keys]
+    row = values[0] if len(values) == 1 else exp.Tuple(expressions=values)
+    return exp.In(this=row, query=known)
 
 
 def _everything() -> exp.Expr:

@@ -14,9 +14,9 @@ from sqlglot import exp
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, KeyValue, ListKeys, TableKeys
 from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey
-from probe_sql.sql.scalar import cast_to, double_literal, integer_literal
+from probe_sql.sql.scalar import cast_to, double_literal, integer_literal, paren, try_cast_to
 from probe_sql.sql.scan import Scan
-from probe_sql.types import Kind
+from probe_sql.types import Kind, SqlType
 
 MAX_GROUPS = 10_000_000
 
@@ -144,14 +144,22 @@ def _joint_domain(scan: Scan) -> exp.Select:
     assert scan.joint is not None
     pairs = zip(scan.joint.columns, scan.joint.table_columns, strict=True)
     listed = {f't."{mine}"'.lower(): theirs for mine, theirs in pairs}
-    columns = [build.column(listed[key.column.lower()], "x", quoted=True) for key in scan.keys]
+    columns = [
+        _in_type(build.column(listed[key.column.lower()], "x", quoted=True), key.column_type)
+        for key in scan.keys
+    ]
     inner = build.select(
         [build.alias(node, f"k{i}") for i, node in enumerate(columns)],
         build.table(scan.joint.table, "x"),
-        where=[build.present(node.copy()) for node in columns],
+        where=[build.present(paren(node)) for node in columns],
         distinct=True,
     )
     names = [build.column(f"k{i}", "s") for i in range(len(columns))]
     outer: list[exp.Expr] = [build.alias(build.place(names), "o")]
     outer += [build.column(f"k{i}", "s") for i in range(len(columns))]
     return build.select(outer, build.subquery(inner, "s"))
+
+
+def _in_type(node: exp.Expr, type_: SqlType) -> exp.Expr:
+    """A public value in the type of the private column, so that no row is converted to meet it."""
+    return node if type_.kind is Kind.OTHER else try_cast_to(node, type_.name)

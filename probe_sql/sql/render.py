@@ -1,7 +1,8 @@
 """Render a scan as SQL, from the plan's values alone and never from the analyst's text.
 
 The private table is aggregated first and the key domain joined after: about the cost of
-the plain query. Conditional counts are `count_if`, the fastest form measured.
+the plain query. Conditional counts are `count_if`, the fastest form measured. What is computed of a
+row is in `rows`.
 
 Where `domain` is given, it names a table that holds the domain already (`render_domain`
 makes it); otherwise the statement is complete by itself.
@@ -10,6 +11,7 @@ makes it); otherwise the statement is complete by itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,8 +22,8 @@ from probe_sql.sql.bounding import capped, capped_rows
 from probe_sql.sql.domain import domain as key_domain
 from probe_sql.sql.domain import key_sizes
 from probe_sql.sql.keys import determined_joins
-from probe_sql.sql.ranges import noted
-from probe_sql.sql.relation import Join
+from probe_sql.sql.lookup import lookup
+from probe_sql.sql.rows import aggregates, net, quotient
 from probe_sql.sql.scalar import (
     Scalar,
     cast_to,
@@ -30,10 +32,8 @@ from probe_sql.sql.scalar import (
     paren,
     try_cast_to,
 )
-from probe_sql.sql.scan import LIMIT, MeasureScan, Multiplier, Scan, Tally, Term, Threshold
+from probe_sql.sql.scan import LIMIT, MeasureScan, Multiplier, Scan, Term, Threshold
 from probe_sql.types import Kind
-
-MOST = "most"  # on a sum: the most that one row adds, either way
 
 
 def render_scan(
@@ -43,12 +43,10 @@ def render_scan(
 
     Columns `m0`, `m1`, ... are the measures as 64-bit integers.
     """
-    on = [
-        exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d"))
-        for i in range(len(scan.keys))
-    ]
-    joins = [build.join(build.table("a", quoted=False), on, "LEFT")]
-    ctes = {"a": aggregation(scan, domain)}
+    on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
+    ctes = aggregation(scan, domain)
+    placed = build.select(summed(scan), build.table("b", quoted=False), group=1)
+    joins = [build.join(build.subquery(placed, "a"), [on], "LEFT")]
     statement = _over_domain(scan, _measures(scan), joins, ctes, domain)
     return statement.sql(dialect=dialect, pretty=pretty)
 
@@ -144,67 +142,70 @@ def _over_domain(
 # --- the private side ------------------------------------------------------------------
 
 
-def aggregation(scan: Scan, domain: str | None) -> exp.Select:
-    """The one pass over the private table: `k0`, ... and the tallies `n0`, ... of every group."""
-    columns = [build.alias(key.scalar.ast.copy(), f"k{i}") for i, key in enumerate(scan.keys)]
-    columns += [build.alias(aggregate(tally), f"n{i}") for i, tally in enumerate(scan.tallies)]
+def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, exp.Select]:
+    """The one pass over the private table, as `a`, and its groups by their place, as `b`.
+
+    `a` has the keys `k0`, ... and the tallies `n0`, ... of every group, `b` the place `o` and the
+    tallies.
+    Privacy: whatever keys the domain lists, `b` has one place for each group of `a`, so that
+    no row is counted in two.
+    """
+    rows, columns = aggregates(scan, bare)
     relation = scan.relation
-    joins = [_join(join, join.outer, [v.ast.copy() for _, v in join.on]) for join in relation.joins]
+    source: exp.Expr = build.table(relation.table.name, "t")
+    where = [net(condition.ast) for condition in relation.where]
     if capped(scan):
-        rows = capped_rows(scan, [join.copy() for join in joins], domain)
-        return build.select(columns, rows, joins=joins, group=len(scan.keys))
-    return build.select(
-        columns,
-        build.table(relation.table.name, "t"),
-        joins=joins,
-        where=[paren(where.ast) for where in relation.where],
-        group=len(scan.keys),
-    )  # fmt: skip
+        source, where = capped_rows(scan, _lookups(scan, [*where, *_keys(scan)]), domain), []
+    read = [*rows.columns, *where]
+    inner = build.select(rows.columns, source, joins=_lookups(scan, read), where=where)
+    counted = build.select(columns, build.subquery(inner, "r"), group=len(scan.keys))
+    return {"a": counted, "b": _placed(scan, domain or "d")}
 
 
-def aggregate(tally: Tally) -> exp.Expr:
-    """The SQL aggregate of a tally."""
-    argument, condition = tally.argument, tally.filter
-    if tally.kind == "count":
-        parts = [] if condition is None else [paren(condition.ast)]
-        if argument is not None:
-            present = exp.Not(this=exp.Is(this=paren(argument.ast), expression=exp.Null()))
-            if not parts:
-                return exp.Count(this=argument.ast.copy())
-            parts.append(present)
-        if not parts:
-            return exp.Count(this=exp.Star())
-        return exp.CountIf(this=exp.and_(*parts))
-    assert argument is not None
-    if tally.kind == "distinct":
-        value = _only(argument.ast.copy(), condition)
-        return exp.Count(this=exp.Distinct(expressions=[value]))
-    total = exp.Sum(this=_only(scaled(argument, tally.grid), condition))
-    total.meta[MOST] = max(abs(tally.low), abs(tally.high))
-    return total
+def _placed(scan: Scan, domain: str) -> exp.Select:
+    """Every group of `a` with its place in the domain: the first, should it have several."""
+    keys = range(len(scan.keys))
+    on: list[exp.Expr] = [
+        exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d")) for i in keys
+    ]
+    columns = [build.alias(build.column(f"k{i}", "a"), f"k{i}") for i in keys]
+    columns.append(build.alias(exp.Min(this=build.column("o", "d")), "o"))
+    # The rows of one group of `a` are copies of one row: any aggregate gives its tallies.
+    columns += [
+        build.alias(exp.Min(this=build.column(f"n{i}", "a")), f"n{i}")
+        for i in range(len(scan.tallies))
+    ]
+    inside = build.join(build.table(domain, "d", quoted=False), on, "INNER")
+    source = build.table("a", quoted=False)
+    return build.select(columns, source, joins=[inside], group=len(scan.keys))
 
 
-def _only(value: exp.Expr, condition: Scalar | None) -> exp.Expr:
-    if condition is None:
-        return value
-    return exp.Case(ifs=[exp.If(this=condition.ast.copy(), true=value)])
+def summed(scan: Scan) -> list[exp.Alias]:
+    """The place `o` and the tallies of each place, over `b`, which has them by key."""
+    columns = [build.alias(build.column("o", "b"), "o")]
+    for place in range(len(scan.tallies)):
+        columns.append(build.alias(exp.Sum(this=build.column(f"n{place}", "b")), f"n{place}"))
+    return columns
+
+
+def _keys(scan: Scan) -> list[exp.Expr]:
+    return [key.scalar.ast for key in scan.keys]
+
+
+def _lookups(scan: Scan, read: Sequence[exp.Expr]) -> list[exp.Join]:
+    """The public tables as they are joined to a private row."""
+    values = [value.ast for join in scan.relation.joins for _, value in join.on]
+    return [
+        lookup(join, join.outer, [value.ast for _, value in join.on], [*read, *values])
+        for join in scan.relation.joins
+    ]
 
 
 def scaled(value: Scalar, grid: Fraction) -> exp.Expr:
-    """round(value / grid) as BIGINT: the integer a row contributes, before its sign and weight."""
+    """round(value / grid) as BIGINT, of a public value."""
     if value.type.kind is Kind.INTEGER and grid == 1:
         return paren(value.ast) if value.type.name == "BIGINT" else cast_to(value.ast, "BIGINT")
-    double = value.ast.copy() if value.type.name == "DOUBLE" else cast_to(value.ast, "DOUBLE")
-    factor = 1 / grid
-    if factor.denominator == 1:
-        quotient: exp.Expr = double
-        if factor != 1:
-            by = double_literal(factor)
-            quotient = noted(exp.Mul(this=paren(double), expression=by), value)
-    else:
-        by = double_literal(grid)
-        quotient = noted(exp.Div(this=paren(double), expression=by, typed=False, safe=False), value)
-    rounded = exp.Anonymous(this="round", expressions=[quotient])
+    rounded = exp.Anonymous(this="round", expressions=[quotient(value, grid)])
     return try_cast_to(rounded, "BIGINT")
 
 
@@ -324,34 +325,29 @@ def _exact_quotient(threshold: Threshold) -> exp.Expr | None:
 # --- the public side -------------------------------------------------------------------
 
 
-def _join(join: Join, outer: bool, values: list[exp.Expr]) -> exp.Join:
-    """Join a public table whose key columns equal the values."""
-    on = [
-        exp.EQ(this=build.column(name, join.alias, quoted=True), expression=paren(value))
-        for (name, _), value in zip(join.on, values, strict=True)
-    ]
-    return build.join(build.table(join.table.name, join.alias), on, "LEFT" if outer else "INNER")
-
-
 def _public_joins(scan: Scan) -> list[exp.Join]:
     """Joins to the domain of the public tables that thresholds, multipliers or outputs read."""
-    needed = _public_aliases(scan)
+    read = _public_scalars(scan)
+    needed = {c.table for scalar in read for c in scalar.ast.find_all(exp.Column)}
     if not needed:
         return []
     place = {key.scalar.key: index for index, key in enumerate(scan.keys)}
     determined = determined_joins(scan.keys, scan.relation)
     return [
-        _join(join, True, [build.column(f"k{place[value.key]}", "d") for _, value in join.on])
+        lookup(
+            join, True, [build.column(f"k{place[v.key]}", "d") for _, v in join.on],
+            [scalar.ast for scalar in read],
+        )
         for join in scan.relation.joins
         if join.alias in determined and join.alias in needed
-    ]
+    ]  # fmt: skip
 
 
-def _public_aliases(scan: Scan) -> set[str]:
+def _public_scalars(scan: Scan) -> list[Scalar]:
     scalars = [scalar for t in scan.thresholds for _, scalar in t.parts]
     for measure in scan.measures:
         scalars += [term.multiplier.scalar for term in measure.terms if term.multiplier]
         if isinstance(measure.guard_threshold, Threshold):
             scalars += [scalar for _, scalar in measure.guard_threshold.parts]
     scalars += [output.expression for output in scan.outputs if output.expression is not None]
-    return {c.table for scalar in scalars for c in scalar.ast.find_all(exp.Column)}
+    return scalars

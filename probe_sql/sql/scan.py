@@ -23,7 +23,8 @@ class Tally:
 
     A sum adds round(argument / grid), an integer in [low, high], over the rows that pass
     `filter` and where the argument is not NULL. `present` is what must not be NULL; `label`
-    is for people.
+    is for people. A row that passes one of the filters `after` does not enter, whatever else it
+    passes: the plan has counted on their being exclusive.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Tally:
     high: int = 1
     present: Scalar | None = None
     label: str = ""
+    after: tuple[Scalar, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str, Fraction]:

@@ -18,6 +18,7 @@ from probe_sql.sql.source import Source
 from probe_sql.types import Kind, SqlType
 
 MAX_NODES = 2_000  # of a derived column with the definitions of all it uses
+BARE = "bare"  # on a clamped column: the column itself
 
 
 @dataclass(slots=True)
@@ -154,6 +155,8 @@ def column_scalar(
             span=span,
         )
     bounded = clamp(value, exact(column.bounds[0]), exact(column.bounds[1]))
+    if bounded is not value:
+        bounded.ast.meta[BARE] = value
     if column.granularity is not None:
         grid = column.granularity
     elif column.scale is not None and type_.kind is not Kind.INTEGER:

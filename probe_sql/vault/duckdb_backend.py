@@ -121,6 +121,8 @@ class DuckDBBackend:
             "SET pandas_analyze_sample = 0",
             "SET autoinstall_known_extensions = false",
             "SET autoload_known_extensions = false",
+            # A part that two expressions share would be computed once, outside of their TRY.
+            "SET disabled_optimizers = 'common_subexpressions'",
             f"SET temp_directory = {literal(self._spill)}",
             f"SET max_temp_directory_size = '{max(1, free // 2)}B'",
         ]

@@ -14,15 +14,16 @@ from probe_sql.sql import build
 from probe_sql.sql.engines.kinds import Kinds
 from probe_sql.sql.engines.translate import Translator
 from probe_sql.sql.render import (
-    aggregate,
     aggregation,
     render_scan,
     render_separate,
     saturated,
     separate,
+    summed,
 )
+from probe_sql.sql.rows import steps_of
 from probe_sql.sql.scalar import integer_literal
-from probe_sql.sql.scan import Scan
+from probe_sql.sql.scan import Scan, Tally
 from probe_sql.types import BIGINT, SqlType
 
 DOMAIN = "probe_sql_domain"
@@ -139,20 +140,13 @@ class RemoteEngine:
 
     def _tallies(self, scan: Scan) -> exp.Select:
         """The statement in DuckDB's terms."""
-        columns: list[exp.Expr] = [build.alias(build.column("o", "d"), "o")]
-        for place, tally in enumerate(scan.tallies):
-            node: exp.Expr = build.column(f"n{place}", "a")
-            if tally.kind == "sum":  # of no value it is NULL, which least and greatest skip
-                node = saturated(exp.Coalesce(this=node, expressions=[integer_literal(0)]))
-            columns.append(build.alias(node, f"n{place}"))
-        on = [
-            exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d"))
-            for i in range(len(scan.keys))
-        ]
-        inside = build.join(build.table(DOMAIN, "d", quoted=False), on, "INNER")
-        source = build.table("a", quoted=False)
-        ctes = {"a": aggregation(scan, DOMAIN)}
-        return build.select(columns, source, joins=[inside], ctes=ctes)
+        place, *totals = summed(scan)
+        columns: list[exp.Expr] = [place]
+        for total in totals:  # of no value it is NULL, which least and greatest skip
+            known = exp.Coalesce(this=total.this, expressions=[integer_literal(0)])
+            columns.append(build.alias(saturated(known), total.alias))
+        ctes = aggregation(scan, DOMAIN, bare=False)
+        return build.select(columns, build.table("b", quoted=False), group=1, ctes=ctes)
 
 
 def shipped(scan: Scan) -> tuple[Shipped, ...]:
@@ -183,4 +177,12 @@ def _expressions(scan: Scan) -> Iterator[tuple[exp.Expr, Span | None]]:
     yield from ((scalar.ast, scalar.span) for scalar in scalars)
     for tally in scan.tallies:
         if tally.argument is not None:
-            yield aggregate(tally), tally.argument.span
+            node = steps_of(tally) if tally.kind == "sum" else _counted(tally)
+            yield node, tally.argument.span
+
+
+def _counted(tally: Tally) -> exp.Expr:
+    assert tally.argument is not None
+    if tally.kind == "distinct":
+        return exp.Distinct(expressions=[tally.argument.ast.copy()])
+    return exp.Count(this=tally.argument.ast.copy())

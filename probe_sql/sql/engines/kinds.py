@@ -12,6 +12,8 @@ from sqlglot import exp
 from probe_sql.policy.model import Column, PublicTable, Table
 from probe_sql.policy.names import fold
 from probe_sql.sql.arithmetic import decimal_result
+from probe_sql.sql.lookup import met_type
+from probe_sql.sql.rows import aggregates
 from probe_sql.sql.scalar import HUGEINT, UNKNOWN
 from probe_sql.sql.scan import Scan
 from probe_sql.types import (
@@ -39,7 +41,7 @@ _FIXED: dict[str, SqlType] = {
 }
 _PREDICATES = (
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And,
-    exp.Or, exp.Not, exp.Is, exp.In, exp.Like, exp.ILike, exp.Boolean,
+    exp.Or, exp.Not, exp.Is, exp.In, exp.Like, exp.ILike, exp.Boolean, exp.Between,
 )  # fmt: skip
 
 
@@ -54,11 +56,18 @@ class Kinds:
         self._columns |= {
             (table, f"k{place}"): key.scalar.type
             for place, key in enumerate(scan.keys)
-            for table in ("a", "d")
+            for table in ("a", "b", "d")
         }
         for place, tally in enumerate(scan.tallies):
-            self._columns["a", f"n{place}"] = HUGEINT if tally.kind == "sum" else BIGINT
-        self._columns["d", "o"] = BIGINT
+            for table in ("a", "b"):
+                self._columns[table, f"n{place}"] = HUGEINT if tally.kind == "sum" else BIGINT
+        self._columns["d", "o"] = self._columns["b", "o"] = BIGINT
+        rows, _ = aggregates(scan, bare=False)
+        self._columns |= {("r", n): type_ for n, type_ in rows.types.items()}
+        for join in relation.joins:
+            for place, (name, _) in enumerate(join.on):
+                met = met_type(join, place) or self._columns.get((join.alias, fold(name)), UNKNOWN)
+                self._columns[join.alias, f"j{place}"] = met
 
     def of(self, node: exp.Expr) -> SqlType:
         """The type of a bound expression."""
@@ -81,7 +90,11 @@ class Kinds:
         if isinstance(node, exp.Count | exp.CountIf):
             return BIGINT
         if isinstance(node, exp.Sum):
-            return HUGEINT
+            added = self.of(node.this)
+            decimal = added.kind is Kind.DECIMAL
+            return parse_type(f"DECIMAL(38,{added.scale})") if decimal else HUGEINT
+        if isinstance(node, exp.Min):
+            return self.of(node.this)
         if isinstance(node, exp.Anonymous):
             name = str(node.this).lower()
             return _FIXED.get(name) or self.widest(node.expressions)

@@ -33,9 +33,8 @@ from probe_sql.sql.engines.postgres_build import (
 from probe_sql.sql.engines.postgres_casts import try_cast, widened
 from probe_sql.sql.engines.translate import Function, Translator
 from probe_sql.sql.ranges import ranges
-from probe_sql.sql.render import MOST
-from probe_sql.sql.scan import LIMIT
-from probe_sql.types import BIGINT, Kind, SqlType, parse_type
+from probe_sql.sql.rows import MOST, PRESENT
+from probe_sql.types import Kind, SqlType, parse_type
 
 _SPACES = "".join(
     map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288))
@@ -143,29 +142,20 @@ class PostgresTranslator(Translator):
         return exp.Filter(this=counted, expression=exp.Where(this=self.translate(node.this)))
 
     def on_sum(self, node: exp.Sum) -> exp.Expr:
-        """A sum of 64-bit integers is NUMERIC: it cannot overflow."""
-        inner, most = node.this, int(node.meta.get(MOST, LIMIT))
-        if isinstance(inner, exp.Case):
-            (branch,) = inner.args["ifs"]
-            value = self._added(branch.args["true"], most)
-            return exp.Sum(this=case((self.translate(branch.this), value)))
-        return exp.Sum(this=self._added(inner, most))
+        """A sum of 64-bit integers, or of NUMERIC, is NUMERIC: it cannot overflow."""
+        if MOST in node.meta and self.kinds.of(node.this).kind is Kind.INTEGER:
+            return exp.Sum(this=cast(self.translate(node.this), "BIGINT"))
+        return exp.Sum(this=self.translate(node.this))
 
-    def _added(self, node: exp.Expr, most: int) -> exp.Expr:
-        """What one row adds.
+    def on_min(self, node: exp.Min) -> exp.Expr:
+        """The least value; of BOOLEANs, which have none here, whether all are true."""
+        value, type_ = self.translate(node.this), self.kinds.of(node.this)
+        return call("bool_and", value) if type_.kind is Kind.BOOLEAN else exp.Min(this=value)
 
-        Privacy: it lies within its bounds already; testing that keeps the cast from raising, and
-        the sum from changing by more, whatever the value.
-        """
-        rounded = node.this
-        scaled = isinstance(node, exp.TryCast) and isinstance(rounded, exp.Anonymous)
-        if not scaled or rounded.name != "round" or len(rounded.expressions) != 1:
-            return self._typed(node, BIGINT)
-        exact = self._exact_steps(rounded.expressions[0])
-        self._rounded = _product(rounded.expressions[0])
-        value = self.translate(rounded) if exact is None else exact
-        inside = exp.Between(this=operand(value), low=integer(-most), high=integer(most))
-        return case((inside, cast(value.copy(), "BIGINT")))
+    def on_between(self, node: exp.Between) -> exp.Expr:
+        """Whether a number lies within constants."""
+        low, high = (self.translate(node.args[end]) for end in ("low", "high"))
+        return exp.Between(this=operand(self.translate(node.this)), low=low, high=high)
 
     def _exact_steps(self, node: exp.Expr) -> exp.Expr | None:
         """A decimal times a power of ten that makes it whole.
@@ -192,6 +182,11 @@ class PostgresTranslator(Translator):
         null = isinstance(node.expression, exp.Null)
         value = self._present(node.this) if null else self.translate(node.this)
         return exp.Is(this=operand(value), expression=node.expression.copy())
+
+    def tried(self, node: exp.Anonymous) -> exp.Expr:
+        """What stands under DuckDB's net."""
+        inner = node.expressions[0]
+        return self._present(inner) if PRESENT in node.meta else self.translate(inner)
 
     def _present(self, node: exp.Expr) -> exp.Expr:
         """Something that is NULL where the node is: float arithmetic need not be done for that."""
@@ -226,7 +221,12 @@ class PostgresTranslator(Translator):
         return binary_text(value) if self.kinds.of(node).kind is Kind.TEXT else value
 
     def on_in(self, node: exp.In) -> exp.Expr:
-        """IN over literals."""
+        """IN over literals, or over the keys of the domain."""
+        if node.args.get("query") is not None:
+            row = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+            parts = [self._compared(part) for part in row]
+            one = operand(parts[0]) if len(parts) == 1 else exp.Tuple(expressions=parts)
+            return exp.In(this=one, query=self.translate(node.args["query"]))
         values = [self.translate(value) for value in node.expressions]
         return exp.In(this=operand(self._compared(node.this)), expressions=values)
 
@@ -318,6 +318,11 @@ class PostgresTranslator(Translator):
         return cast(value, type_name(type_))
 
     def _round(self, node: exp.Anonymous) -> exp.Expr:
+        if MOST in node.meta:
+            exact = self._exact_steps(node.expressions[0])
+            if exact is not None:
+                return cast(exact, "DOUBLE PRECISION")
+            self._rounded = _product(node.expressions[0])
         value = self.translate(node.expressions[0])
         if len(node.expressions) == 2:
             return floats.to_digits(value, whole(node.expressions[1]))

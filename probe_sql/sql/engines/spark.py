@@ -18,7 +18,7 @@ from probe_sql.sql.engines.spark_casts import constant, convert
 from probe_sql.sql.engines.spark_functions import BUILDERS, PLACES, REPEATING
 from probe_sql.sql.engines.spark_types import call, case, cast, double, stamp, try_cast
 from probe_sql.sql.engines.translate import Function, Translator
-from probe_sql.sql.render import MOST
+from probe_sql.sql.rows import MOST
 from probe_sql.sql.scalar import UNKNOWN
 from probe_sql.types import BIGINT, Kind, SqlType, parse_type
 
@@ -181,7 +181,9 @@ class SparkTranslator(Translator):
     on_nullsafeeq = on_nullsafeneq = _compare
 
     def on_in(self, node: exp.In) -> exp.Expr:
-        """A list of literals of the value's kind."""
+        """A list of literals of the value's kind, or the keys of the domain."""
+        if node.args.get("query") is not None:
+            return self.parts(node)
         nodes = [node.this, *node.expressions]
         types = [self.kinds.of(part) for part in nodes]
         values = [self.translate(part) for part in nodes]
@@ -311,80 +313,41 @@ class SparkTranslator(Translator):
         return convert(self._again(self.translate(inner)), source, target, safe, self.refused)
 
     def on_sum(self, node: exp.Sum) -> exp.Expr:
-        """A sum of integers, 0 of none; in 64 bits where no number of rows can leave them."""
-        most = int(node.meta[MOST])
-        total = self._decimal_sum(node.this, most)
-        if total is None:
-            argument = self._addend(node.this, most)
-            if most > _LONG_SUM:
-                argument = cast(argument, "DECIMAL(18,0)")
-            total = exp.Sum(this=argument)
-        return exp.Coalesce(this=total, expressions=[exp.Var(this="0L")])
+        """A sum of integers or decimals, 0 of none; in 64 bits where no number of rows leaves them.
 
-    def _decimal_sum(self, node: exp.Expr, most: int) -> exp.Expr | None:
-        """A sum of decimals, added as they are and counted in steps afterwards: much faster.
-
-        Spark adds decimals of 8 digits in 64 bits. A sum has 10 digits more than its
-        addends; these have enough for 2^43 rows.
+        Spark adds decimals of 8 digits in 64 bits. A sum has 10 digits more than its addends;
+        these have enough for 2^43 rows.
         """
-        branch = node.args["ifs"][0] if isinstance(node, exp.Case) else None
-        found = _decimal_steps(node if branch is None else branch.args["true"], self.kinds)
-        if found is None or most > _ROUNDED_LIMIT:
-            return None
-        value, type_ = found
-        assert type_.precision is not None
-        assert type_.scale is not None
-        digits = max(8, type_.precision, len(str(most * _MOST_ROWS)) - 10)
-        steps = exp.Var(this=f"{10**type_.scale}L")
-        if digits + 10 + len(steps.name) > 38:
-            return None
-        addend = cast(self.translate(value), f"DECIMAL({digits},{type_.scale})")
-        if branch is not None:
-            addend = case((self.translate(branch.this), addend))
-        return cast(exp.Mul(this=exp.Sum(this=addend), expression=steps), "DECIMAL(38,0)")
+        addend = self.translate(node.this)
+        if MOST in node.meta:
+            most = int(node.meta[MOST])
+            type_ = self.kinds.of(node.this)
+            if type_.kind is Kind.DECIMAL:
+                assert type_.precision is not None
+                digits = max(8, type_.precision, len(str(most * _MOST_ROWS)) - 10)
+                addend = cast(addend, f"DECIMAL({digits},{type_.scale})")
+            elif most > _LONG_SUM:
+                addend = cast(addend, "DECIMAL(18,0)")
+        return exp.Coalesce(this=exp.Sum(this=addend), expressions=[exp.Var(this="0L")])
+
+    def on_between(self, node: exp.Between) -> exp.Expr:
+        """Whether a number lies within constants."""
+        low, high = (self.translate(node.args[end]) for end in ("low", "high"))
+        return exp.Between(this=self.translate(node.this), low=low, high=high)
 
     def on_countif(self, node: exp.CountIf) -> exp.Expr:
         """Rows that meet a condition."""
         return exp.CountIf(this=self.translate(node.this))
 
-    def _addend(self, node: exp.Expr, most: int) -> exp.Expr:
-        """What a row adds to a sum: round(value / grid), by a shorter way where it is the same."""
-        if isinstance(node, exp.Case):
-            branch = node.args["ifs"][0]
-            value = self._addend(branch.args["true"], most)
-            return case((self.translate(branch.this), value))
-        rounded = node.this if isinstance(node, exp.TryCast) else None
-        if not isinstance(rounded, exp.Anonymous) or most > _ROUNDED_LIMIT:
-            return self.translate(node)
-        if str(rounded.this) != "round" or len(rounded.expressions) != 1:
-            return self.translate(node)
-        quotient = rounded.expressions[0]
+    def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
+        """A function; the steps of a sum are rounded by a shorter way where it is the same."""
+        if not 0 < int(node.meta.get(MOST, 0)) <= _ROUNDED_LIMIT:
+            return super().on_anonymous(node)
         # Added and cut off, the largest number below one half rounds half away from zero.
-        value = exp.Paren(this=self._again(self.translate(quotient)))
+        value = exp.Paren(this=self._again(self.translate(node.expressions[0])))
         half = exp.Mul(this=call("SIGNUM", value.copy()), expression=double(_BELOW_HALF))
-        return try_cast(exp.Add(this=value, expression=half), "BIGINT")
-
-
-def _decimal_steps(node: exp.Expr, kinds: Kinds) -> tuple[exp.Expr, SqlType] | None:
-    """The decimal of `TRY_CAST(round(CAST(decimal AS DOUBLE) * 10^scale) AS BIGINT)`.
-
-    Within `_ROUNDED_LIMIT` steps that is the exact number of its steps: DOUBLE is off by less
-    than one half.
-    """
-    rounded = node.this if isinstance(node, exp.TryCast) else None
-    if not isinstance(rounded, exp.Anonymous) or str(rounded.this) != "round":
-        return None
-    product = rounded.expressions[0].unnest()
-    if not isinstance(product, exp.Mul) or not isinstance(product.expression, exp.Cast):
-        return None
-    double_ = product.this.unnest()
-    if len(rounded.expressions) != 1 or not isinstance(double_, exp.Cast):
-        return None
-    type_ = kinds.of(double_.this)
-    if type_.kind is not Kind.DECIMAL or type_.scale is None:
-        return None
-    exact = float(product.expression.this.name) == 10.0**type_.scale
-    return (double_.this, type_) if exact else None
+        whole = try_cast(exp.Add(this=value, expression=half), "BIGINT")
+        return cast(whole, "DOUBLE")
 
 
 def _shape(type_: SqlType, node: exp.Expr) -> tuple[int, int] | None:

@@ -13,13 +13,15 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused
 from probe_sql.sql.engines.kinds import Kinds
+from probe_sql.sql.rows import TRY
 
 # Names, structure, three-valued logic and counting: the same on every engine.
 _PLAIN = (
     exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.With, exp.CTE, exp.Subquery,
     exp.Table, exp.TableAlias, exp.Identifier, exp.Alias, exp.Star, exp.Paren, exp.Literal,
     exp.Boolean, exp.Null, exp.And, exp.Or, exp.Not, exp.Is, exp.Case, exp.If, exp.Coalesce,
-    exp.Count, exp.Distinct, exp.Order, exp.Ordered, exp.Window, exp.Qualify, exp.DataType,
+    exp.Count, exp.Min, exp.Distinct, exp.Tuple, exp.Order, exp.Ordered, exp.Window, exp.Qualify,
+    exp.DataType,
 )  # fmt: skip
 Function = Callable[[exp.Anonymous], exp.Expr]
 
@@ -66,10 +68,16 @@ class Translator:
     def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
         """A function of the allowlist."""
         name = str(node.this).lower()
+        if name == TRY:
+            return self.tried(node)
         handler = self.functions().get(name)
         if handler is None:
             raise self.refused(f"the function {name}")
         return handler(node)
+
+    def tried(self, node: exp.Anonymous) -> exp.Expr:
+        """What stands under DuckDB's net; its translation is total by itself."""
+        return self.translate(node.expressions[0])
 
     def refused(self, what: str, why: str | None = None, fix: str | None = None) -> Refused:
         """The error for what cannot be said on this engine."""

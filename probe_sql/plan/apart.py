@@ -1,0 +1,57 @@
+"""Filters that the plan takes to exclude each other, remembered so that the scan enforces it.
+
+Privacy: a row that passed two such filters would enter measures whose losses were not added up.
+`exclusive` reads it off the text; should it be wrong, a row enters the tally that comes first and
+no other, so that the answer is off and nobody's loss is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from probe_sql.sql.constraints import exclusive
+from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scan import Tally
+
+
+@dataclass(slots=True)
+class Apart:
+    """The only place that is asked whether filters exclude each other."""
+
+    _relied: set[frozenset[str]] = field(default_factory=set)
+
+    def all(self, first: Sequence[Scalar | None], second: Sequence[Scalar | None]) -> bool:
+        """Whether no row can pass a filter of both; whoever hears yes may count on it."""
+        pairs = [(a, b) for a in first for b in second]
+        found: set[frozenset[str]] = set()
+        for a, b in pairs:
+            # No filter takes every row, and one filter its own: nothing could keep these apart.
+            if a is None or b is None or a.key == b.key or not exclusive(a, b):
+                return False
+            found.add(frozenset((a.key, b.key)))
+        self._relied |= found
+        return True
+
+    def enforced(self, tallies: Sequence[Tally]) -> tuple[Tally, ...]:
+        """The tallies of a scan, each with the filters that come before its own.
+
+        Filters come in one order for all tallies, so that tallies of one filter see the same rows.
+        """
+        order: dict[str, Scalar] = {}
+        for tally in tallies:
+            if tally.filter is not None:
+                order.setdefault(tally.filter.key, tally.filter)
+        return tuple(
+            tally
+            if tally.filter is None
+            else replace(tally, after=tuple(self._before(tally.filter.key, order)))
+            for tally in tallies
+        )
+
+    def _before(self, key: str, order: Mapping[str, Scalar]) -> Iterator[Scalar]:
+        for other, scalar in order.items():
+            if other == key:
+                return
+            if frozenset((key, other)) in self._relied:
+                yield scalar

@@ -19,10 +19,6 @@ from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scan import Tally
 
 
-class OverBudget(Exception):
-    """Raised by a meter before a draw that the budget does not cover."""
-
-
 def row_types(measures: Sequence[Measure], tallies: Sequence[Tally]) -> tuple[tuple[int, ...], ...]:
     """Maximal sets of measures that one row may enter together."""
     filters = [_filters(measure, tallies) for measure in measures]

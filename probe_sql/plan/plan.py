@@ -6,11 +6,14 @@ never on the data.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import (
@@ -20,12 +23,12 @@ from probe_sql.logic import (
     Leaf,
     Minimised,
     atoms,
-    occurrences,
     simplify,
 )
 from probe_sql.logic.formula import FALSE, TRUE, conjunction, disjunction, substituted
+from probe_sql.measuring import AtomSpec, Ints, Task
+from probe_sql.options import updated
 from probe_sql.plan.account import row_types
-from probe_sql.plan.apportion import paper_beta, total_epsilon
 from probe_sql.plan.normal import Measure, NormalAtom, Normaliser
 from probe_sql.plan.release import Releases, plan_releases
 from probe_sql.plan.unit import Caps, even_loss, unit_caps
@@ -80,7 +83,7 @@ class Plan:
     row_types: tuple[tuple[int, ...], ...]
     caps: Caps
     releases: Releases
-    written: tuple[tuple[int, float], ...]  # delta and range of every atom of `original`
+    written: tuple[AtomSpec, ...]  # the atoms of `original`, for what it would have cost
     notices: tuple[str, ...]
     engine: Engine
 
@@ -105,6 +108,24 @@ class Plan:
         """Loss of a row, or person, when measure i is drawn for all groups at `epsilons[i]`."""
         return even_loss(epsilons, self.row_types, self.caps, self.groups)
 
+    def task(self, groups: int, thresholds: Sequence[Ints]) -> Task:
+        """The question as an algorithm sees it; `thresholds` are those of public columns."""
+        specs = tuple(
+            AtomSpec(
+                atom.name, atom.measure, atom.sign,
+                atom.threshold if isinstance(atom.threshold, int) else thresholds[atom.place or 0],
+                atom.delta, atom.range,
+            )
+            for atom in self.atoms
+        )  # fmt: skip
+        capped = self.caps.column is not None
+        return Task(groups, specs, self.formula, self.accuracy, self.releases.free, capped)
+
+    @property
+    def outline(self) -> Task:
+        """The question about no group at all: what is known before a row is read."""
+        return self.task(0, [np.zeros(0, dtype=np.int64)] * len(self.scan.thresholds))
+
     @property
     def groups(self) -> int | None:
         """Number of groups where the policy alone tells it."""
@@ -121,10 +142,10 @@ class Plan:
 
 def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any]) -> Accuracy:
     """Options in their order of precedence: clause, arguments, policy, built in."""
-    accuracy = policy.accuracy().updated(arguments)
+    accuracy = updated(policy.accuracy(), arguments)
     for name, value in query.options.items():
         try:
-            accuracy = accuracy.updated({name: value})
+            accuracy = updated(accuracy, {name: value})
         except AccuracyError as error:
             error.span = query.option_spans.get(name)
             raise error.located(query.sql)  # noqa: B904 - the same error, with its place
@@ -155,7 +176,11 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
     rows = table.rows_per_group or DEFAULT_ROWS_PER_GROUP
     ranges = [_range(atom, normaliser.measures[atom.measure], rows, hints) for atom in normal]
     lines: list[HalfLine | None] = [atom.half_line for atom in normal]
-    minimised = simplify(original, lines, _cost(normal, normaliser.measures, ranges, accuracy))
+    written = tuple(
+        AtomSpec(atom.text, atom.measure, atom.sign, 0, normaliser.measures[atom.measure].delta, r)
+        for atom, r in zip(normal, ranges, strict=True)
+    )
+    minimised = simplify(original, lines, partial(_price, written, accuracy))
     kept = sorted(set(atoms(minimised.formula)))
     renumbered = {old: new for new, old in enumerate(kept)}
     minimised = _renumber(minimised, renumbered)
@@ -191,8 +216,7 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
         query, accuracy, planned, _aggregates(normal, normaliser, place), measures, original,
         minimised, _pruned(scan), row_types(measures, normaliser.tallies),
         unit_caps(table.unit, measures, normaliser.tallies), _moved(releases, place),
-        tuple((normaliser.measures[a.measure].delta, r) for a, r in
-              zip(normal, ranges, strict=True)),
+        written,
         tuple(dict.fromkeys(notices)), engine,
     )  # fmt: skip
 
@@ -241,45 +265,13 @@ def _range(atom: NormalAtom, measure: Measure, rows: int, hints: Mapping[str, fl
     return most
 
 
-def first_shares(accuracy: Accuracy) -> tuple[float, float]:
-    """Share of the range that u starts at, and share of beta spent there."""
-    single = accuracy.algorithm in ("naive", "apex", "ladder")
-    default = {"naive": 0.12, "apex": 0.12, "ladder": 2.0}.get(accuracy.algorithm, 0.30)
-    share = accuracy.u if accuracy.u is not None else default
-    return share, 1.0 if single else accuracy.split
-
-
-def first_u(range_: float, share: float) -> int:
-    """The uncertain region in whole steps: at least one."""
-    return max(1, math.floor(share * range_))
-
-
-def _cost(
-    normal: Sequence[NormalAtom], measures: Sequence[Measure], ranges: Sequence[float],
-    accuracy: Accuracy,
-) -> Any:  # fmt: skip
-    """Epsilon of the first phase of a candidate tree, by the paper's apportionment."""
-    share, part = first_shares(accuracy)
-    weights = [
-        measures[atom.measure].delta / first_u(range_, share)
-        for atom, range_ in zip(normal, ranges, strict=True)
-    ]
-
-    def cost(formula: Formula) -> float:
-        return tree_epsilon(formula, weights, accuracy.fnr * part)
-
-    return cost
-
-
-def tree_epsilon(formula: Formula, weights: Sequence[float], beta: float) -> float:
-    """Sum of o_i epsilon_i for a tree whose beta is apportioned by Theorem 4.5."""
+def _price(written: tuple[AtomSpec, ...], accuracy: Accuracy, formula: Formula) -> float:
+    """Epsilon of the first draws of a candidate tree, as the algorithm itself states it."""
     if isinstance(formula, Constant):
         return 0.0
-    counts = occurrences(formula)
-    used = list(counts)
-    own = [weights[index] for index in used]
-    betas = paper_beta(beta, own, [counts[index] for index in used])
-    return total_epsilon(own, betas, [counts[index] for index in used])
+    return (
+        algorithms.get(accuracy.algorithm).first_draws(Task(0, written, formula, accuracy)).epsilon
+    )
 
 
 def _renumber(minimised: Minimised, numbers: Mapping[int, int]) -> Minimised:

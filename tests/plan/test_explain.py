@@ -52,7 +52,7 @@ def test_text_shows_tree_cost_scan_and_promise(policy: Policy) -> None:
     text = str(explained(INTRODUCTORY, policy))
     for part in ("OR\n|- AND", "`- Q2 avg(age) > 65", "sum(age) - 65 * count(age) > 0", "scan"):
         assert part in text
-    assert "promise     Each group that satisfies HAVING" in text
+    assert "promise     Each group that satisfies the condition" in text
 
 
 def test_naive_is_told_to_be_denied_when_it_cannot_pay(policy: Policy) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from probe_sql import faults
-from probe_sql.accuracy import ALGORITHMS
+from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.plan.explain import Explanation
@@ -27,8 +27,8 @@ from probe_sql.vault.testing import SeededWords
 
 POLICY = """
 [budget]
-epsilon = 1000.0
-per_query = 100.0
+epsilon = 10000.0
+per_query = 1000.0
 [tables.visits]
 unit = {unit}
 rows_per_group = 200
@@ -44,6 +44,7 @@ UNITS = {
 # Half of the groups far above the thresholds and half far below: nothing is denied, no leaf of
 # an AND is skipped, and the first look is not always the last.
 CONDITION = "count(*) > 100 AND (avg(age) > 50 OR count(DISTINCT person) > 90)"
+ALONE = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 100"
 BARE = f"SELECT ward FROM visits GROUP BY ward HAVING {CONDITION}"
 SHOWN = f"SELECT ward, count(*) FROM visits GROUP BY ward HAVING {CONDITION}"
 # Two of three: some atom stands twice in every form of it.
@@ -51,7 +52,9 @@ REPEATED = (
     "SELECT ward FROM visits GROUP BY ward HAVING (count(*) > 100 AND avg(age) > 50) OR "
     "(count(*) > 100 AND count_if(age > 60) > 90) OR (avg(age) > 50 AND count_if(age > 60) > 90)"
 )
-EASY: dict[str, Any] = {"epsilon": 90.0, "fnr": 0.1, "fpr": 0.12, "steps": 1, "u": 0.2}
+WARDS = 40
+EASY: dict[str, Any] = {"epsilon": 900.0, "steps": 1, "u": 0.1}
+RATES = {"fnr": {"fnr": 0.02, "fpr": 0.3}, "fpr": {"fnr": 0.3, "fpr": 0.02}}
 
 
 @cache
@@ -59,7 +62,7 @@ def visits() -> pa.Table:
     """190 elderly people in every second ward, 3 children in the others."""
     rows = [
         (1000 * ward + number, ward, 3 if ward % 2 else 80)
-        for ward in range(40)
+        for ward in range(WARDS)
         for number in range(3 if ward % 2 else 190)
     ]
     names = ("person", "ward", "age")
@@ -108,34 +111,38 @@ def differences(explained: Explanation, answer: Answer, losses: list[float]) -> 
     privacy, plan = answer.privacy, explained.plan
     first = [step for step in privacy.trace if step.phase == 1]
     named = {atom.name: draw for atom, draw in zip(plan.atoms, explained.draws, strict=True)}
-    found = []
+    found, seen = [], set[str]()
     if explained.guarantee != privacy.guarantee:
         found.append(f"promise: {explained.guarantee!r}, not {privacy.guarantee!r}")
     for step in first:
         # One number for the whole condition is shown with every atom of it.
-        draws = [named[name] for name in step.atom.split(", ") if name in named]
-        draws = draws or list(named.values())
+        names = [name for name in step.atom.split(", ") if name in named] or list(named)
+        draws = [named[name] for name in names]
+        seen |= set(names)
         expected = (max(draw.beta for draw in draws), max(draw.epsilon for draw in draws))
         if expected != pytest.approx((step.beta, step.epsilon), rel=1e-9):
             found.append(f"beta, epsilon: {expected}, not {(step.beta, step.epsilon)}")
         if len(draws) == 1 and draws[0].u != step.u:
             found.append(f"u: {draws[0].u}, not {step.u}")
-    if explained.epsilon_first != pytest.approx(losses[len(first) - 1], rel=1e-9):
-        found.append(f"first epsilon: {explained.epsilon_first}, not {losses[len(first) - 1]}")
+    spent, told = losses[len(first) - 1], explained.epsilon_first
+    # Where the answer no longer hangs on an atom, it is not drawn, and less is lost.
+    whole = all(step.groups == WARDS for step in first) and seen == set(named)
+    if spent > told * (1 + 1e-9) or (whole and spent < told * (1 - 1e-9)):
+        found.append(f"first epsilon: {told}, not {spent}")
     if privacy.epsilon > explained.epsilon_worst * (1 + 1e-12):
         found.append(f"worst epsilon: {explained.epsilon_worst}, below {privacy.epsilon}")
     return found
 
 
-CELLS = list(product(ALGORITHMS, ("fnr", "fpr"), ("rate", "group"), UNITS))
+CELLS = list(product(NAMES, ("fnr", "fpr"), ("rate", "group"), UNITS))
 
 
-@pytest.mark.xfail(strict=True, reason="EXPLAIN copies the algorithms' mathematics, and differs")
 @pytest.mark.parametrize(("algorithm", "primary", "scope", "unit"), CELLS)
 def test_explain_promises_and_prices_what_the_answer_does(
     tmp_path: Path, algorithm: str, primary: str, scope: str, unit: str
 ) -> None:
-    asked = {**EASY, "algorithm": algorithm, "primary": primary, "fpr_scope": scope}
+    asked = {**EASY, **RATES[primary], "primary": primary, "fpr_scope": scope}
+    asked["algorithm"] = algorithm
     with watched(tmp_path, unit) as db:
-        for sql in (BARE, SHOWN, REPEATED):
+        for sql in (ALONE, BARE, SHOWN, REPEATED):
             assert differences(*both(db, sql, **asked), db.losses) == []

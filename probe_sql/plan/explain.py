@@ -9,8 +9,9 @@ from probe_sql import algorithms
 from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
+from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
-from probe_sql.plan.plan import Atom, Plan
+from probe_sql.plan.plan import Plan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
 from probe_sql.sql.scan import Threshold
 

@@ -146,3 +146,23 @@ def test_explain_promises_and_prices_what_the_answer_does(
     with watched(tmp_path, unit) as db:
         for sql in (ALONE, BARE, SHOWN, REPEATED):
             assert differences(*both(db, sql, **asked), db.losses) == []
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_first_of_several_steps_is_told(tmp_path: Path, unit: str) -> None:
+    """How many steps an atom takes is decided by noise: fewer leave more for the atoms after."""
+    asked = {**EASY, **RATES["fnr"], "algorithm": "probe-ent", "steps": 3}
+    with watched(tmp_path, unit) as db:
+        explained, answer = both(db, BARE, **asked)
+    first, *later = (step for step in answer.privacy.trace if step.phase == 1)
+    named = {
+        atom.name: draw for atom, draw in zip(explained.plan.atoms, explained.draws, strict=True)
+    }
+    expected = named[first.atom]
+    assert expected.u == first.u
+    assert expected.beta == pytest.approx(first.beta, rel=1e-12)
+    assert expected.epsilon == pytest.approx(first.epsilon, rel=1e-12)
+    assert later
+    for step in later:
+        assert named[step.atom].u == step.u
+        assert step.epsilon <= named[step.atom].epsilon * (1 + 1e-12)

@@ -65,7 +65,7 @@ class Algorithm(Protocol):
         ...
 
     def first_draws(self, task: Task) -> FirstDraws:
-        """What a run would draw first; only public numbers are read, and no group."""
+        """What a run would draw first; only public numbers are read, and no threshold."""
         ...
 
     def run(self, task: Task, meter: Meter) -> Outcome:

@@ -43,14 +43,13 @@ _NOTHING = FirstDraws("no draw", {}, ())
 def explain(plan: Plan) -> Explanation:
     """Ask the algorithm what it draws first and what its answer would promise."""
     if plan.verdict is not None:
-        text = guarantees.certain(plan.verdict).text
-        return Explanation(plan, _NOTHING, (), 0.0, 0.0, plan.release_epsilon, (), text)
+        text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
+        return Explanation(plan, _NOTHING, (), 0.0, 0.0, plan.release_epsilon, (), text, people)
     accuracy = plan.accuracy
     algorithm = algorithms.get(accuracy.algorithm)
     first = algorithm.first_draws(plan.outline)
-    spent = _spent(plan, first)
-    epsilon = plan.unit_epsilon(spent)
-    people = None if plan.caps.column is None else person_costs(plan, spent)
+    epsilon = plan.unit_epsilon(_spent(plan, first))
+    people = _people(plan, first)
     return Explanation(
         plan, first, tuple(first.atoms[number] for number in range(len(plan.atoms))), epsilon,
         _unminimised(plan, algorithm, people), _worst(plan, first, epsilon),
@@ -69,6 +68,10 @@ def _spent(plan: Plan, first: FirstDraws) -> list[float]:
     for behind, epsilon in first.numbers:
         spent[min(behind, key=lambda measure: (measure in plan.caps.once, measure))] += epsilon
     return spent
+
+
+def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
+    return None if plan.caps.column is None else person_costs(plan, _spent(plan, first))
 
 
 def _unminimised(plan: Plan, algorithm: Algorithm, people: PersonCosts | None) -> float:

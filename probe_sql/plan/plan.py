@@ -83,8 +83,13 @@ class Plan:
 
     @property
     def outline(self) -> Task:
-        """The question about no group at all: what is known before a row is read."""
-        return self.task(0, [np.zeros(0, dtype=np.int64)] * len(self.scan.thresholds))
+        """The question as far as it is known before a row is read, public ones included.
+
+        `groups` is 0 where only the database tells their number; thresholds of public columns
+        are empty.
+        """
+        empty = [np.zeros(0, dtype=np.int64)] * len(self.scan.thresholds)
+        return self.task(self.groups or 0, empty)
 
     @property
     def groups(self) -> int | None:

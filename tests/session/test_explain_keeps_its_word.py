@@ -166,3 +166,17 @@ def test_the_first_of_several_steps_is_told(tmp_path: Path, unit: str) -> None:
     for step in later:
         assert named[step.atom].u == step.u
         assert step.epsilon <= named[step.atom].epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("primary", ["fnr", "fpr"])
+def test_values_beside_a_condition_that_needs_no_draw_are_priced(
+    tmp_path: Path, unit: str, primary: str
+) -> None:
+    sql = "SELECT ward, sum(age) FROM visits GROUP BY ward HAVING count(*) >= 0"
+    with watched(tmp_path, unit) as db:
+        # A bound that no draw could keep does not matter where nothing is drawn for it.
+        explained, answer = both(db, sql, margin=5000, primary=primary, fpr=0.9)
+    assert explained.guarantee == answer.privacy.guarantee
+    assert explained.epsilon_first == 0
+    assert 0 < answer.privacy.epsilon == pytest.approx(explained.epsilon_worst)

@@ -9,13 +9,11 @@ import pytest
 from tests.engines.server import Server, lacking
 
 
-@pytest.hookimpl(tryfirst=True)  # before the scheduler reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker run what needs the server, so that one server is started."""
+    """Mark what needs the server: `make test-engines` runs it, `make test` does not."""
     for item in items:
         if "server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.engines)
-            item.add_marker(pytest.mark.xdist_group("postgres"))
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,6 @@ from probe_sql.policy import Policy
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.sources import Spark, open_backend
 
-# One worker runs all of them, so that one JVM is started and not one for each worker.
-ON_SPARK = [pytest.mark.engines, pytest.mark.xdist_group("spark")]
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -26,7 +26,7 @@ from probe_sql.vault.spark_link import Link, library
 from tests.engines import cases, events, extremes
 from tests.engines.contract import QUERIES, Contract, Pair
 from tests.engines.failing import SECRET, Failing
-from tests.engines.session import ON_SPARK, SETTINGS, SparkFiles, session
+from tests.engines.session import SETTINGS, SparkFiles, session
 
 _CASE = "map the case of some letters differently"
 _TEXT = "do not read the same texts"
@@ -39,7 +39,7 @@ REFUSED = {
     "where cast text to integer": _TEXT,
     "where cast text to date": _TEXT,
 }
-pytestmark = ON_SPARK
+pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")

@@ -13,26 +13,31 @@ ENGINES := $(VENV)/.engines-tried
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all audit lint format clean
+.PHONY: help demo test test-engines test-all audit lint format clean
 
 help:
-	@echo "make demo      build a small clinic and ask it a private query"
-	@echo "make test      run the fast tests"
-	@echo "make test-all  run every test, the slow ones too"
-	@echo "make audit     attack the engine from outside, at full length (an hour or more)"
-	@echo "make lint      ruff check, ruff format --check, mypy --strict"
-	@echo "make format    let ruff sort imports and format"
-	@echo "make clean     remove $(VENV), caches and build products"
+	@echo "make demo          build a small clinic and ask it a private query"
+	@echo "make test          run the fast tests"
+	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
+	@echo "make test-all      run every test, the slow ones too"
+	@echo "make audit         attack the engine from outside, at full length (an hour or more)"
+	@echo "make lint          ruff check, ruff format --check, mypy --strict"
+	@echo "make format        let ruff sort imports and format"
+	@echo "make clean         remove $(VENV), caches and build products"
 	@echo
-	@echo "PYTHON=...       interpreter to build $(VENV) with (now: $(PYTHON))"
-	@echo "PYTEST_ARGS=...  further arguments for pytest"
+	@echo "PYTHON=...         interpreter to build $(VENV) with (now: $(PYTHON))"
+	@echo "PYTEST_ARGS=...    further arguments for pytest"
 
 demo: $(RUNTIME)
 	@$(BIN)/probe-sql demo
 
-test: $(DEV) $(ENGINES)
+test: $(DEV)
 	@echo "==> fast tests"
-	@$(BIN)/python -m pytest -q -n auto $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines" $(PYTEST_ARGS)
+
+test-engines: $(DEV) $(ENGINES)
+	@echo "==> fast tests on PostgreSQL and Spark"
+	@$(BIN)/python -m pytest -q -n auto -m "engines and not slow" tests/engines $(PYTEST_ARGS)
 
 test-all: $(DEV) $(ENGINES)
 	@echo "==> all tests"

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from benchmarks import workload
 from probe_sql import algorithms
-from probe_sql.algorithms.protocol import AtomSpec, Outcome, Task
 from probe_sql.algorithms.walk import numbered
 from probe_sql.ledger import Ledger
+from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Budget, load_policy
 from probe_sql.sql.render import render_scan
@@ -151,21 +151,17 @@ def _state_home() -> tempfile.TemporaryDirectory[str]:
 
 
 def _task(plan: Plan, groups: int, *, as_written: bool) -> Task:
-    specs = []
-    for atom in plan.atoms:
-        assert isinstance(atom.threshold, int)
-        specs.append(
-            AtomSpec(atom.name, atom.measure, atom.sign, atom.threshold, atom.delta, atom.range)
-        )
+    task = plan.task(groups, ())
     if not as_written:
-        return Task(groups, tuple(specs), plan.formula, plan.accuracy, plan.releases.free)
-    if len(plan.written) != len(specs):
+        return task
+    if len(plan.written) != len(task.atoms):
         raise ValueError("minimising dropped an atom, so the written tree cannot be run")
     tree, atom_of = numbered(plan.original)
     leaves = tuple(
-        replace(specs[atom], name=f"{specs[atom].name}.{leaf}") for leaf, atom in enumerate(atom_of)
+        replace(task.atoms[atom], name=f"{task.atoms[atom].name}.{leaf}")
+        for leaf, atom in enumerate(atom_of)
     )
-    return Task(groups, leaves, tree, plan.accuracy)
+    return replace(task, atoms=leaves, formula=tree, shown=frozenset())
 
 
 def seed_of(*parts: object) -> int:

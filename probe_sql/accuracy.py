@@ -1,106 +1,19 @@
-"""`Accuracy`: what the analyst asks of an answer, and the table of all options.
-
-The same names serve the `WITH ACCURACY` clause, Python arguments, command-line flags
-and `[defaults]` of the policy, in that order of precedence.
-"""
+"""`Accuracy`: what the analyst asks of an answer."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
-
-from probe_sql.errors import AccuracyError
-
-ALGORITHMS = ("naive", "apex", "probe", "probe-naive", "probe-ent", "ladder")
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One accuracy option: how it is checked and what it means, in a line."""
-
-    name: str
-    kind: str  # 'number' | 'integer' | 'choice' | 'flag'
-    meaning: str
-    low: float = -math.inf  # exclusive
-    high: float = math.inf  # exclusive unless `closed`
-    closed: bool = False
-    choices: tuple[str, ...] = ()
-
-    def check(self, value: Any) -> Any:
-        """Return the value as the option's type, or raise `AccuracyError`."""
-        if self.kind == "choice":
-            if isinstance(value, str) and value.lower() in self.choices:
-                return value.lower()
-            raise AccuracyError(
-                f"{self.name} = {value!r} is not one of {', '.join(self.choices)}",
-                fix=f"{self.name} = '{self.choices[0]}'",
-            )
-        if self.kind == "flag":
-            if isinstance(value, bool):
-                return value
-            raise AccuracyError(f"{self.name} must be true or false", fix=f"{self.name} = false")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise AccuracyError(f"{self.name} must be a number", fix=self._example())
-        if self.kind == "integer" and not isinstance(value, int):
-            raise AccuracyError(f"{self.name} must be a whole number", fix=self._example())
-        try:
-            number = value if self.kind == "integer" else float(value)
-        except OverflowError:
-            number = math.inf
-        too_high = number > self.high if self.closed else number >= self.high
-        if not math.isfinite(number) or number <= self.low or too_high:
-            end = "]" if self.closed else ")"
-            raise AccuracyError(
-                f"{self.name} = {value} is out of range ({self.low:g}, {self.high:g}{end}",
-                why=self.meaning,
-                fix=self._example(),
-            )
-        return number
-
-    def _example(self) -> str:
-        return f"{self.name} = {_EXAMPLES[self.name]}"
-
-
-_EXAMPLES = {
-    "fnr": "0.05", "fpr": "0.1", "epsilon": "1.0", "u": "0.3", "split": "0.5", "steps": "4",
-    "fine_steps": "3", "margin": "10", "confidence": "0.95",
-}  # fmt: skip
-
-OPTIONS: Mapping[str, Option] = MappingProxyType(
-    {
-        option.name: option
-        for option in (
-            Option("fnr", "number", "beta: bound on the probability of missing a group", 0, 0.5),
-            Option("fpr", "number", "alpha: bound on the rate of false groups", 0, 1),
-            Option("epsilon", "number", "the most this query may spend", 0, 1e6),
-            Option("algorithm", "choice", "how the query is answered", choices=ALGORITHMS),
-            Option(
-                "primary", "choice", "which error is bounded a priori", choices=("fnr", "fpr")
-            ),
-            Option("u", "number", "uncertain region at the start, as a share of the range",
-                   0, 1, closed=True),
-            Option("split", "number", "share of beta for the first of two phases", 0, 1),
-            Option("steps", "integer", "steps m of probe-ent", 0, 64, closed=True),
-            Option("fine_steps", "integer", "fine steps m_f of probe-ent", 0, 64, closed=True),
-            Option("margin", "number", "half-width of a SELECT aggregate HAVING does not measure",
-                   0),
-            Option("confidence", "number", "probability that the margin holds", 0, 1),
-            Option("on_exhausted", "choice", "at the end of the budget: deny, or mark what is open",
-                   choices=("deny", "mark")),
-            Option("fpr_scope", "choice", "what fpr bounds: the rate over all, or each group",
-                   choices=("rate", "group")),
-            Option("fuse", "flag", "one scan for all atoms (true) or one for each (false)"),
-        )
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Checked accuracy options of one query. `u` is None where the algorithm's default holds."""
+    """Accuracy options of one query, as `options.updated` checked them.
+
+    `u` is None where the algorithm's default holds.
+    """
 
     fnr: float = 0.05
     fpr: float = 0.10
@@ -118,39 +31,8 @@ class Accuracy:
     fuse: bool = True
     ranges: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
-    def updated(self, options: Mapping[str, Any]) -> Accuracy:
-        """Return a copy with `options` checked and applied; unknown names are errors."""
-        checked: dict[str, Any] = {}
-        for name, value in options.items():
-            if name == "ranges":
-                checked[name] = check_ranges(value)
-            elif name in OPTIONS:
-                checked[name] = OPTIONS[name].check(value)
-            else:
-                raise AccuracyError(
-                    f"there is no accuracy option named {name!r}",
-                    fix=f"use one of {', '.join(OPTIONS)}",
-                )
-        return replace(self, **checked)
-
     def as_dict(self) -> dict[str, Any]:
         """Options by name, without those that are not set."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["ranges"] = dict(self.ranges)
         return {name: value for name, value in values.items() if value not in (None, {})}
-
-
-def check_ranges(value: Any) -> Mapping[str, float]:
-    """Range hints by aggregate text, each a positive number (they steer utility only)."""
-    if not isinstance(value, Mapping):
-        raise AccuracyError(
-            "ranges must map aggregates to numbers", fix='ranges = {"count(*)": 1000}'
-        )
-    for name, number in value.items():
-        good = isinstance(number, int | float) and not isinstance(number, bool)
-        if not isinstance(name, str) or not good or not 0 < number < 1e300:
-            raise AccuracyError(
-                "each range is an aggregate's text and a positive number",
-                fix='ranges = {"count(*)": 1000}',
-            )
-    return MappingProxyType({name: float(number) for name, number in value.items()})

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from probe_sql import algorithms, faults
-from probe_sql.algorithms.protocol import AtomSpec, Outcome, Task
 from probe_sql.answer.compose import certain, compose, drawn, places
 from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.cursor import Cursor
@@ -24,6 +23,7 @@ from probe_sql.errors import (
 )
 from probe_sql.ledger import BudgetState, Entry, Ledger, Receipt
 from probe_sql.ledger.complaints import unlisted
+from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
@@ -203,16 +203,7 @@ class Connection:
             )
 
     def _task(self, plan: Plan, groups: int) -> Task:
-        thresholds = self._backend.thresholds(plan.scan)
-        specs = tuple(
-            AtomSpec(
-                atom.name, atom.measure, atom.sign,
-                atom.threshold if isinstance(atom.threshold, int) else thresholds[atom.place or 0],
-                atom.delta, atom.range,
-            )
-            for atom in plan.atoms
-        )  # fmt: skip
-        return Task(groups, specs, plan.formula, plan.accuracy, plan.releases.free)
+        return plan.task(groups, self._backend.thresholds(plan.scan))
 
     def _meter(self, plan: Plan, exact: Any, receipt: Receipt) -> VaultMeter:
         deltas = tuple(measure.delta for measure in plan.measures)

@@ -1,4 +1,4 @@
-"""What every test gets: reproducible examples, and a state directory of its own."""
+"""What every test gets: reproducible examples, a state directory of its own, a place in line."""
 
 from __future__ import annotations
 
@@ -6,12 +6,32 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 # The default draws the same examples on every run, so a failure is always about a change.
 # `pytest --hypothesis-profile=explore` looks further, with fresh randomness.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("ci")
+
+
+# Files of tests that start a server: one worker runs all of a kind, so that one is started and
+# not one for each worker. (Marks of xdist_group do nothing under pytest 9: xdist 3.8 writes the
+# group where pytest no longer reads it.)
+SERVERS = ("test_spark", "test_postgres")
+
+
+class OneServer(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """Every test by itself to whoever is free, but those of one server together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0].rpartition("/")[2]
+        return next((name for name in SERVERS if file.startswith(name)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneServer | None:
+    return OneServer(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.fixture(autouse=True)

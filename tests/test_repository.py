@@ -33,7 +33,7 @@ def test_readme_shows_the_two_commands() -> None:
 
 def test_ci_is_executable_and_runs_tests_then_lint() -> None:
     commands = [line for line in text(".ci/run").splitlines() if line.startswith("make ")]
-    assert commands == ["make test", "make lint"]
+    assert commands == ["make test", "make test-engines", "make lint"]
     assert "set -euo pipefail" in text(".ci/run")
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 

@@ -1,32 +1,43 @@
-"""The algorithms by name: noisy values in, decisions out."""
+"""The algorithms by name: noisy values in, decisions out. This is the only list of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from probe_sql.algorithms.apex import Apex
-from probe_sql.algorithms.ladder import Ladder
-from probe_sql.algorithms.naive import Naive
-from probe_sql.algorithms.probe import Probe
-from probe_sql.algorithms.probe_ent import ProbeEnt
-from probe_sql.algorithms.protocol import Algorithm
 from probe_sql.errors import AccuracyError
 
-_REGISTRY: dict[str, Callable[[], Algorithm]] = {
-    "naive": Naive,
-    "apex": Apex,
-    "probe": Probe,
-    "probe-naive": lambda: Probe(even=True),
-    "probe-ent": ProbeEnt,
-    "ladder": Ladder,
-}
+if TYPE_CHECKING:
+    from probe_sql.algorithms.protocol import Algorithm
+
+NAMES = ("naive", "apex", "probe", "probe-naive", "probe-ent", "ladder")
 
 
 def get(name: str) -> Algorithm:
-    """The algorithm called `name`, as in the accuracy option `algorithm`."""
-    if name not in _REGISTRY:
-        raise AccuracyError(
-            f"there is no algorithm named {name!r}",
-            fix=f"use one of {', '.join(_REGISTRY)}",
-        )
-    return _REGISTRY[name]()
+    """The algorithm called `name`, as in the accuracy option `algorithm`.
+
+    Each is imported when it is asked for: the names alone must not load numpy.
+    """
+    match name:
+        case "naive":
+            from probe_sql.algorithms.naive import Naive
+
+            return Naive()
+        case "apex":
+            from probe_sql.algorithms.apex import Apex
+
+            return Apex()
+        case "probe" | "probe-naive":
+            from probe_sql.algorithms.probe import Probe
+
+            return Probe(even=name == "probe-naive")
+        case "probe-ent":
+            from probe_sql.algorithms.probe_ent import ProbeEnt
+
+            return ProbeEnt()
+        case "ladder":
+            from probe_sql.algorithms.ladder import Ladder
+
+            return Ladder()
+    raise AccuracyError(
+        f"there is no algorithm named {name!r}", fix=f"use one of {', '.join(NAMES)}"
+    )

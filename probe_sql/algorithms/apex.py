@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from probe_sql.algorithms.naive import Naive
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees
+from probe_sql.algorithms.naive import Naive, share_of
+from probe_sql.measuring import Guarantee
 
 
 class Apex(Naive):
@@ -16,3 +19,6 @@ class Apex(Naive):
 
     name = "apex"
     _shift = False
+
+    def _promise(self, accuracy: Accuracy, capped: bool) -> Guarantee:
+        return guarantees.tolerant(accuracy.fnr, share_of(accuracy), capped)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.algorithms.protocol import Floats
+from probe_sql.measuring import Floats
 
 _TOLERANCE = 1e-6  # in nats
 _WORK = 4_000  # kinds times nodes

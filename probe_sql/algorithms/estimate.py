@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from probe_sql.algorithms.protocol import Ints, Mask
+from probe_sql.measuring import Ints, Mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from probe_sql.algorithms import mirror, walk, words
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees, mirror, walk
 from probe_sql.algorithms.ladder_groups import Charges, Groups, View
 from probe_sql.algorithms.ladder_path import Part, choose, climbed
-from probe_sql.algorithms.ladder_rungs import Rung, Rungs, Stage, Tuning
+from probe_sql.algorithms.ladder_rungs import Rung, Rungs, Stage, Tuning, settled
 from probe_sql.algorithms.ladder_stop import Rule
 from probe_sql.algorithms.ladder_values import Values
-from probe_sql.algorithms.protocol import (
+from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
+from probe_sql.algorithms.record import Record
+from probe_sql.logic.formula import Constant, Leaf, atoms
+from probe_sql.measuring import (
     AtomSpec,
     Draw,
+    Guarantee,
     Ints,
     Mask,
     Meter,
@@ -24,8 +29,6 @@ from probe_sql.algorithms.protocol import (
     Step,
     Task,
 )
-from probe_sql.algorithms.record import Record
-from probe_sql.logic.formula import Constant, Leaf, atoms
 
 WHOLE = "the condition"  # in the trace, where it is measured as one number
 
@@ -49,15 +52,28 @@ class Ladder:
     def __init__(self, tuning: Tuning | None = None) -> None:
         self._tuning = tuning or Tuning()
 
+    def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
+        faced = mirror.faced_accuracy(_scoped(accuracy))
+        promise = guarantees.both(faced, capped)
+        if faced.on_exhausted == "mark" and faced.fpr_scope == "rate":
+            wrongly = settled(faced, self._tuning) * faced.fpr
+            promise = guarantees.or_else(promise, guarantees.marked(faced, wrongly, capped))
+        return promise
+
+    def first_draws(self, task: Task) -> FirstDraws:
+        return _first_level(mirror.faced(task), self._tuning)
+
     def run(self, task: Task, meter: Meter) -> Outcome:
-        accuracy = task.accuracy
-        if accuracy.primary == "fpr" and accuracy.fpr_scope == "group":
-            # The mirrored run bounds false groups one by one in any case.
-            task = replace(task, accuracy=replace(accuracy, fpr_scope="rate"))
+        task = replace(task, accuracy=_scoped(task.accuracy))
         return mirror.run(self._decide, task, meter)
 
     def _decide(self, task: Task, meter: Meter) -> Outcome:
         return _Run(folded(task, meter), meter, self._tuning).outcome()
+
+
+def _scoped(accuracy: Accuracy) -> Accuracy:
+    """The mirrored run bounds false groups one by one in any case."""
+    return replace(accuracy, fpr_scope="rate") if accuracy.primary == "fpr" else accuracy
 
 
 def folded(task: Task, meter: Meter) -> Task:
@@ -65,11 +81,42 @@ def folded(task: Task, meter: Meter) -> Task:
 
     Left as it is where the condition is one atom, or where the answer shows measured values.
     """
-    if isinstance(task.formula, Leaf | Constant) or task.shown:
-        return task
+    return _of_one(task, meter.fold(task.formula, task.atoms)) if _as_one(task) else task
+
+
+def _as_one(task: Task) -> bool:
+    return not isinstance(task.formula, Leaf | Constant) and not task.shown
+
+
+def _of_one(task: Task, measure: int) -> Task:
     reach = max(task.atoms[i].range / task.atoms[i].delta for i in atoms(task.formula))
-    whole = AtomSpec(WHOLE, meter.fold(task.formula, task.atoms), 1, 0, 1, reach)
+    whole = AtomSpec(WHOLE, measure, 1, 0, 1, reach)
     return replace(task, atoms=(whole,), formula=Leaf(0))
+
+
+def _first_level(task: Task, tuning: Tuning) -> FirstDraws:
+    """The coarsest level of every measure, or of the one number that stands for all."""
+    if isinstance(task.formula, Constant):
+        return FirstDraws("first level", {}, ())
+    asked = _of_one(task, 0) if _as_one(task) else task
+    rungs = Rungs(asked, tuning, lambda _: True)
+    stage = rungs.stage(dict.fromkeys(rungs.order, 0))
+    if asked is task:
+        draws = {
+            atom: FirstDraw(stage.dead[atom], stage.shares[atom], rung.epsilon)
+            for rung in stage.rungs
+            for atom in rungs.members[rung.measure]
+        }
+        numbers = tuple((frozenset({rung.measure}), rung.epsilon) for rung in stage.rungs)
+        return FirstDraws("first level", draws, numbers)
+    (rung,), used = stage.rungs, atoms(task.formula)
+    draws = {  # one number, in the steps of each atom's own measure
+        atom: FirstDraw(stage.dead[0] * task.atoms[atom].delta, stage.shares[0], rung.epsilon)
+        for atom in used
+    }
+    behind = frozenset(task.atoms[atom].measure for atom in used)
+    title = f"first level of {WHOLE}, measured as one number"
+    return FirstDraws(title, draws, ((behind, rung.epsilon),))
 
 
 @dataclass(slots=True)
@@ -121,7 +168,7 @@ class _Run:
         formula, accuracy = self.task.formula, self.task.accuracy
         if isinstance(formula, Constant):
             held = walk.value(formula, lambda _: self.everyone, self.task.groups)
-            return self.record.answer(held, words.both(accuracy))
+            return self.record.answer(held, guarantees.both(accuracy, self.task.capped))
         if not self.rungs.height:
             return self._denied("the first level")
         # Where what is open is marked, the other worlds climb on: their groups have no answer yet.
@@ -139,14 +186,14 @@ class _Run:
             "levels": self.levels,
             "decided": self.certain,
         }
-        if not exhausted:
-            certain = self.certain if self.rule is None else None
-            return self.record.answer(self.returned, words.both(accuracy), certain, **details)
-        if hasty:
+        if exhausted and hasty:
             return self._denied("the next level")
-        return self.record.answer(
-            self.returned, words.marked(accuracy, self.rungs.wrongly), self.certain, **details
-        )
+        promise, certain = guarantees.both(accuracy, self.task.capped), self.certain
+        if self.rule is not None and not exhausted:
+            return self.record.answer(self.returned, promise, None, **details)
+        if self.rule is not None:
+            promise = guarantees.marked(accuracy, self.rungs.wrongly, self.task.capped)
+        return self.record.answer(self.returned, promise, certain, **details)
 
     def _climb(self) -> bool:
         """One step of every world. True where one of them has no level left."""

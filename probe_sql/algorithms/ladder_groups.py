@@ -10,9 +10,9 @@ import numpy as np
 
 from probe_sql.algorithms import tslm
 from probe_sql.algorithms.ladder_rungs import Rung, Stage
-from probe_sql.algorithms.protocol import Floats, Ints, Mask, Task
 from probe_sql.logic.primes import AtomSet
 from probe_sql.logic.three import evaluate3, relevant
+from probe_sql.measuring import Floats, Ints, Mask, Task
 
 Reveal = Callable[[Rung, Mask], Ints]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from probe_sql.algorithms.ladder_groups import Charges, View
 from probe_sql.algorithms.ladder_rungs import Rungs, Stage, Tuning
-from probe_sql.algorithms.protocol import Floats, Ints
+from probe_sql.measuring import Floats, Ints
 
 Levels = Mapping[int, int]
 Part = frozenset[int]  # measures that are sharpened together

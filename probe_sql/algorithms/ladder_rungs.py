@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms.apportion import tight_beta
 from probe_sql.algorithms.mirror import dual
-from probe_sql.algorithms.protocol import Task
 from probe_sql.logic.formula import atoms
 from probe_sql.logic.primes import prime_implicants, prime_implicates
-from probe_sql.plan.apportion import tight_beta
+from probe_sql.measuring import Task
 
 MOST_LEVELS = 400
 
@@ -79,6 +80,11 @@ class Stage:
     final: bool
 
 
+def settled(accuracy: Accuracy, tuning: Tuning) -> float:
+    """Share of alpha for groups that are settled true before the end."""
+    return 0.5 if accuracy.fpr_scope == "group" else tuning.settle
+
+
 def tail(rate: float, s: int) -> float:
     """P(V > s) for discrete Laplace V with base p = exp(-rate): p^(s+1)/(1+p), rounded up."""
     return math.exp(-(s + 1) * rate) / (1 + math.exp(-rate)) * (1 + 1e-12)
@@ -133,7 +139,7 @@ class Rungs:
         parts = {frozenset(measures[i] for i in clause) for clause in self.clauses}
         self.parts = tuple(sorted(parts, key=self._cost))
         self._beta = tight_beta(task.formula, accuracy.fnr, weights, measures)
-        settle = 0.5 if accuracy.fpr_scope == "group" else tuning.settle
+        settle = settled(accuracy, tuning)
         self.wrongly = settle * accuracy.fpr  # bounds P(a false group is settled true)
         opposite = dual(task.formula)
         self._alpha = tight_beta(opposite, self.wrongly, weights, measures)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probe_sql.algorithms.ladder_groups import View
-from probe_sql.algorithms.protocol import Floats, Mask
+from probe_sql.measuring import Floats, Mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from probe_sql.algorithms.ladder_rungs import Rung
-from probe_sql.algorithms.protocol import Ints, Mask
+from probe_sql.measuring import Ints, Mask
 
 Release = Callable[[Rung, Mask], Ints]
 

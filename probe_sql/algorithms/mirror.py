@@ -13,31 +13,38 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.protocol import AtomSpec, Meter, Outcome, Task
 from probe_sql.errors import AccuracyError
 from probe_sql.logic.formula import And, Constant, Formula, Leaf, Or
+from probe_sql.measuring import AtomSpec, Meter, Outcome, Task
 
 Decide = Callable[[Task, Meter], Outcome]
 
 
 def run(decide: Decide, task: Task, meter: Meter) -> Outcome:
     """Answer `task` by `decide`, which bounds misses a priori, or by its mirror image."""
-    if task.accuracy.primary == "fnr":
-        return decide(task, meter)
-    outcome = decide(negated(task), meter)
-    if outcome.status == "denied":
+    outcome = decide(faced(task), meter)
+    if task.accuracy.primary == "fnr" or outcome.status == "denied":
         return outcome
     return replace(outcome, returned=~outcome.returned)
 
 
+def faced(task: Task) -> Task:
+    """The task that is decided: `task` itself, or with primary = 'fpr' its mirror image."""
+    return task if task.accuracy.primary == "fnr" else negated(task)
+
+
+def faced_accuracy(accuracy: Accuracy) -> Accuracy:
+    """The accuracy of the task that is decided: `fnr` holds the bound that is met a priori."""
+    return accuracy if accuracy.primary == "fnr" else _swapped(accuracy)
+
+
 def negated(task: Task) -> Task:
     """The task that asks for the other groups. `primary` stays and marks the mirror image."""
-    return Task(
-        task.groups,
-        tuple(complement(atom) for atom in task.atoms),
-        dual(task.formula),
-        _swapped(task.accuracy),
-        task.shown,
+    return replace(
+        task,
+        atoms=tuple(complement(atom) for atom in task.atoms),
+        formula=dual(task.formula),
+        accuracy=_swapped(task.accuracy),
     )
 
 

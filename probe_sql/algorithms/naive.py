@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from probe_sql.algorithms import mirror, tslm, walk, words
-from probe_sql.algorithms.protocol import Mask, Meter, Outcome, OverBudget, Step, Task
-from probe_sql.algorithms.record import Draw, Record
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees, mirror, tslm, walk
+from probe_sql.algorithms.apportion import even_beta
+from probe_sql.algorithms.protocol import FirstDraws, by_atom
+from probe_sql.algorithms.record import Record
 from probe_sql.logic.formula import atoms
-from probe_sql.plan.apportion import even_beta
+from probe_sql.measuring import Draw, Guarantee, Mask, Meter, Outcome, OverBudget, Step, Task
 
 SHARE = 0.12
 
@@ -24,33 +26,50 @@ class Naive:
     name = "naive"
     _shift = True
 
+    def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
+        return self._promise(mirror.faced_accuracy(accuracy), capped)
+
+    def first_draws(self, task: Task) -> FirstDraws:
+        return self._draws(mirror.faced(task))
+
     def run(self, task: Task, meter: Meter) -> Outcome:
         return mirror.run(self._decide, task, meter)
 
+    def _promise(self, accuracy: Accuracy, capped: bool) -> Guarantee:
+        return guarantees.one_sided(accuracy, capped)
+
+    def _draws(self, task: Task) -> FirstDraws:
+        used = atoms(task.formula)
+        share = share_of(task.accuracy)
+        betas = even_beta(task.accuracy.fnr, [1] * len(used))
+        draws = {
+            atom: tslm.first_draw(task.atoms[atom], share, beta)
+            for atom, beta in zip(used, betas, strict=True)
+        }
+        return by_atom("the draws", task, draws, whole=True)
+
     def _decide(self, task: Task, meter: Meter) -> Outcome:
         record = Record(task, meter)
-        used = atoms(task.formula)
-        share = SHARE if task.accuracy.u is None else task.accuracy.u
-        betas = even_beta(task.accuracy.fnr, [1] * len(used))
-        regions = [tslm.region(share, task.atoms[atom]) for atom in used]
         everyone = record.everyone()
+        first = self._draws(task).atoms
         draws: list[Draw] = [
-            (task.atoms[atom].measure, tslm.epsilon(task.atoms[atom].delta, beta, u), everyone)
-            for atom, beta, u in zip(used, betas, regions, strict=True)
+            (task.atoms[atom].measure, draw.epsilon, everyone) for atom, draw in first.items()
         ]
         if not meter.affordable(draws):
             return record.deny_budget("the query", draws)
         holds: dict[int, Mask] = {}
         try:
-            for atom, beta, u, draw in zip(used, betas, regions, draws, strict=True):
-                excess = record.draw(atom, draw[1], everyone)
-                holds[atom] = tslm.reported(excess, u if self._shift else 0)
+            for atom, draw in first.items():
+                excess = record.draw(atom, draw.epsilon, everyone)
+                holds[atom] = tslm.reported(excess, draw.u if self._shift else 0)
                 name = task.atoms[atom].name
-                record.trace.append(Step(name, 1, u, beta, draw[1], task.groups))
+                record.trace.append(Step(name, 1, draw.u, draw.beta, draw.epsilon, task.groups))
         except OverBudget:
             return record.deny_budget("the query", draws)
         returned = walk.value(task.formula, holds.__getitem__, task.groups)
-        guarantee = words.one_sided(task.accuracy)
-        if not self._shift:
-            guarantee = words.tolerant(task.accuracy.fnr, share)
-        return record.answer(returned, guarantee)
+        return record.answer(returned, self._promise(task.accuracy, task.capped))
+
+
+def share_of(accuracy: Accuracy) -> float:
+    """Share of an atom's range that is uncertain."""
+    return SHARE if accuracy.u is None else accuracy.u

@@ -6,12 +6,24 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from probe_sql.algorithms import mirror, tslm, walk, words
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees, mirror, tslm, walk
+from probe_sql.algorithms.apportion import even_beta, paper_beta
 from probe_sql.algorithms.estimate import Reading, estimate_fps, estimate_result, largest_region
-from probe_sql.algorithms.protocol import AtomSpec, Mask, Meter, Outcome, OverBudget, Step, Task
-from probe_sql.algorithms.record import Draw, Record
+from probe_sql.algorithms.protocol import FirstDraws, by_atom
+from probe_sql.algorithms.record import Record
 from probe_sql.logic.formula import occurrences
-from probe_sql.plan.apportion import even_beta, paper_beta
+from probe_sql.measuring import (
+    AtomSpec,
+    Draw,
+    Guarantee,
+    Mask,
+    Meter,
+    Outcome,
+    OverBudget,
+    Step,
+    Task,
+)
 
 SHARE = 0.30
 
@@ -35,11 +47,39 @@ class Probe:
     def name(self) -> str:
         return "probe-naive" if self._even else "probe"
 
+    def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
+        return guarantees.two_sided(mirror.faced_accuracy(accuracy), capped)
+
+    def first_draws(self, task: Task) -> FirstDraws:
+        return _phase_one(mirror.faced(task), even=self._even)
+
     def run(self, task: Task, meter: Meter) -> Outcome:
         return mirror.run(self._decide, task, meter)
 
     def _decide(self, task: Task, meter: Meter) -> Outcome:
         return _Run(task, meter, even=self._even).outcome()
+
+
+def share_of(accuracy: Accuracy) -> float:
+    """Share of an atom's range that is uncertain at the start."""
+    return SHARE if accuracy.u is None else accuracy.u
+
+
+def _phase_one(task: Task, *, even: bool) -> FirstDraws:
+    """The first look: `split` of beta over the leaves, by Theorem 4.5 or in equal parts."""
+    accuracy, counts = task.accuracy, occurrences(task.formula)
+    beta, share = accuracy.split * accuracy.fnr, share_of(accuracy)
+    if even:
+        betas = even_beta(beta, list(counts.values()))
+    else:
+        specs = [task.atoms[atom] for atom in counts]
+        weights = [spec.delta / tslm.region(share, spec) for spec in specs]
+        betas = paper_beta(beta, weights, list(counts.values()))
+    draws = {
+        atom: tslm.first_draw(task.atoms[atom], share, own, counts[atom])
+        for atom, own in zip(counts, betas, strict=True)
+    }
+    return by_atom("first phase", task, draws)
 
 
 class _Run:
@@ -57,17 +97,17 @@ class _Run:
     def outcome(self) -> Outcome:
         """Both phases, or the denial that ends them."""
         accuracy = self.task.accuracy
-        share = SHARE if accuracy.u is None else accuracy.u
-        leaves = range(len(self.atom_of))
-        regions = {leaf: tslm.region(share, self._atom(leaf)) for leaf in leaves}
-        betas = self._first_betas(accuracy.split * accuracy.fnr, regions)
-        everyone = {leaf: self.record.everyone() for leaf in leaves}
-        one = self._phase(1, regions, betas, everyone)
+        first = _phase_one(self.task, even=self.even).atoms
+        regions = {leaf: first[atom].u for leaf, atom in enumerate(self.atom_of)}
+        betas = {leaf: first[atom].beta for leaf, atom in enumerate(self.atom_of)}
+        one = self._phase(1, regions, betas, {leaf: self.record.everyone() for leaf in regions})
         if isinstance(one, Outcome):
             return one
         estimate = estimate_result(self.readings.values(), one)
         if estimate.fits(accuracy.fpr):
-            return self.record.answer(one, words.two_sided(accuracy), phases=1)
+            return self.record.answer(
+                one, guarantees.two_sided(accuracy, self.task.capped), phases=1
+            )
         flagged = self._flagged(one)
         plan = self._second_plan(one, flagged)
         if plan is None:
@@ -79,24 +119,13 @@ class _Run:
         estimate = estimate_result(self.readings.values(), two)
         if not estimate.fits(accuracy.fpr):
             return self.record.deny_rate(estimate, "after phase two")
-        return self.record.answer(two, words.two_sided(accuracy), phases=2)
+        return self.record.answer(two, guarantees.two_sided(accuracy, self.task.capped), phases=2)
 
     def _atom(self, leaf: int) -> AtomSpec:
         return self.task.atoms[self.atom_of[leaf]]
 
     def _weight(self, leaf: int, u: int) -> float:
         return self._atom(leaf).delta / u
-
-    def _first_betas(self, beta: float, regions: Mapping[int, int]) -> dict[int, float]:
-        counts = occurrences(self.task.formula)
-        if self.even:
-            shares = even_beta(beta, list(counts.values()))
-        else:
-            first = {atom: self.atom_of.index(atom) for atom in counts}
-            weights = [self._weight(leaf, regions[leaf]) for leaf in first.values()]
-            shares = paper_beta(beta, weights, list(counts.values()))
-        of_atom = dict(zip(counts, shares, strict=True))
-        return {leaf: of_atom[atom] for leaf, atom in enumerate(self.atom_of)}
 
     def _phase(
         self,

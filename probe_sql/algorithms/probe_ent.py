@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from probe_sql.algorithms import mirror, tslm, walk, words
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees, mirror, tslm, walk
+from probe_sql.algorithms.apportion import paper_beta
 from probe_sql.algorithms.entropy import relaxed_min_entropy
 from probe_sql.algorithms.estimate import (
     Estimate,
@@ -15,10 +18,14 @@ from probe_sql.algorithms.estimate import (
     estimate_result,
     largest_region,
 )
-from probe_sql.algorithms.probe import SHARE
-from probe_sql.algorithms.protocol import (
+from probe_sql.algorithms.probe import share_of
+from probe_sql.algorithms.protocol import FirstDraw, FirstDraws, by_atom
+from probe_sql.algorithms.record import Record
+from probe_sql.logic.formula import leaves, occurrences
+from probe_sql.measuring import (
     AtomSpec,
     Floats,
+    Guarantee,
     Ints,
     Mask,
     Meter,
@@ -27,9 +34,6 @@ from probe_sql.algorithms.protocol import (
     Step,
     Task,
 )
-from probe_sql.algorithms.record import Record
-from probe_sql.logic.formula import leaves, occurrences
-from probe_sql.plan.apportion import paper_beta
 
 
 class ProbeEnt:
@@ -44,11 +48,40 @@ class ProbeEnt:
 
     name = "probe-ent"
 
+    def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
+        return guarantees.two_sided(mirror.faced_accuracy(accuracy), capped)
+
+    def first_draws(self, task: Task) -> FirstDraws:
+        return _first_steps(mirror.faced(task))
+
     def run(self, task: Task, meter: Meter) -> Outcome:
         return mirror.run(self._decide, task, meter)
 
     def _decide(self, task: Task, meter: Meter) -> Outcome:
         return _Run(task, meter).outcome()
+
+
+def _first_steps(task: Task) -> FirstDraws:
+    """The first step of every atom, where all atoms before it take all of their steps.
+
+    If they take fewer, more of beta is left, and the step costs less.
+    """
+    accuracy, remaining = task.accuracy, task.accuracy.fnr
+    order = tuple(dict.fromkeys(leaves(task.formula)))
+    draws: dict[int, FirstDraw] = {}
+    for position, atom in enumerate(order):
+        beta = _beta(task, order[position:], remaining)
+        draws[atom] = tslm.first_draw(task.atoms[atom], share_of(accuracy), beta / accuracy.steps)
+        remaining -= beta
+    return by_atom("first step of each atom", task, draws)
+
+
+def _beta(task: Task, rest: Sequence[int], remaining: float) -> float:
+    """Share of what is left of beta for the first of the atoms not measured, by Theorem 4.5."""
+    counts, share = occurrences(task.formula), share_of(task.accuracy)
+    specs = [task.atoms[atom] for atom in rest]
+    weights = [spec.delta / tslm.region(share, spec) for spec in specs]
+    return paper_beta(remaining, weights, [counts[atom] for atom in rest])[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +120,7 @@ class _Run:
             if not groups.any():
                 self.holds[atom] = self.nothing  # decides nothing any more
                 continue
-            beta = self._beta(position, remaining)
+            beta = _beta(self.task, self.order[position:], remaining)
             state = self._measure(atom, beta, groups)
             if isinstance(state, Outcome):
                 return state
@@ -98,19 +131,9 @@ class _Run:
         estimate = estimate_result(self.readings.values(), result)
         if not estimate.fits(self.task.accuracy.fpr):
             return self.record.deny_rate(estimate, "after the last step")
-        return self.record.answer(result, words.two_sided(self.task.accuracy))
-
-    def _beta(self, position: int, remaining: float) -> float:
-        """Share of what is left of beta for the atom at `position`, by Theorem 4.5."""
-        counts = occurrences(self.task.formula)
-        rest = self.order[position:]
-        specs = [self.task.atoms[atom] for atom in rest]
-        weights = [spec.delta / self._start(spec) for spec in specs]
-        return paper_beta(remaining, weights, [counts[atom] for atom in rest])[0]
-
-    def _start(self, spec: AtomSpec) -> int:
-        share = self.task.accuracy.u
-        return tslm.region(SHARE if share is None else share, spec)
+        return self.record.answer(
+            result, guarantees.two_sided(self.task.accuracy, self.task.capped)
+        )
 
     def _measure(self, atom: int, beta: float, groups: Mask) -> _State | Outcome:
         """DDPWLM: up to m draws of the groups still open, each missing with beta/m at most.
@@ -122,8 +145,9 @@ class _Run:
         spec, steps = self.task.atoms[atom], self.task.accuracy.steps
         share = beta / steps
         state = _State(
-            np.zeros(self.task.groups, dtype=np.int64), self.nothing, groups, self._start(spec), 0.0
-        )
+            np.zeros(self.task.groups, dtype=np.int64), self.nothing, groups,
+            tslm.region(share_of(self.task.accuracy), spec), 0.0,
+        )  # fmt: skip
         may, must = self._reach(atom, True), self._reach(atom, False)
         for step in range(1, steps + 1):
             epsilon = tslm.epsilon(spec.delta, share, state.u)

@@ -1,152 +1,57 @@
-"""What an algorithm is given and what it gives back: noisy values in, decisions out.
-
-An algorithm never sees an exact value. It asks the `Meter` for draws; the meter charges
-first, refuses what the budget does not cover, and hands out noise.
-"""
+"""What an algorithm owns: its promise, its first draws, and its run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.logic.formula import Formula
-from probe_sql.plan.account import OverBudget as OverBudget
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Draw = tuple[int, float, Mask]  # measure, epsilon, groups
+from probe_sql.measuring import Guarantee, Meter, Outcome, Task
 
 
 @dataclass(frozen=True, slots=True)
-class AtomSpec:
-    """Atom `sign * f > threshold` on integer measure `measure`, of sensitivity `delta`.
+class FirstDraw:
+    """How an atom is first measured: its region, its share of the bound, and its price.
 
-    `threshold` is one integer, or one for each group (public). `range` is the public range
-    of the measure in its own integer units: it steers utility, never privacy.
+    `leaves`: in how many of its leaves it is drawn afresh.
     """
 
-    name: str
-    measure: int
-    sign: int
-    threshold: int | Ints
-    delta: int
-    range: float
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A planned query as an algorithm sees it: k groups, atoms, formula, accuracy.
-
-    `shown` are measures whose own noisy values the answer shows, as far as they were measured.
-    """
-
-    groups: int
-    atoms: tuple[AtomSpec, ...]
-    formula: Formula  # minimised; leaves are indices into `atoms`
-    accuracy: Accuracy
-    shown: frozenset[int] = frozenset()
-
-
-class Meter(Protocol):
-    """Draws noise against a budget. Every draw is charged before it is made."""
-
-    @property
-    def groups(self) -> int: ...
-
-    @property
-    def loss(self) -> float:
-        """Ex-post loss of everything drawn so far (theory 5)."""
-        ...
-
-    def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
-        """Whether all these (measure, epsilon, groups) together stay within the budget."""
-        ...
-
-    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> float:
-        """The loss if all these were made as well, whether or not the budget covers it."""
-        ...
-
-    def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        """Fresh noisy values of a measure for `groups`, in domain order; 0 elsewhere.
-
-        Privacy: adds discrete Laplace noise of parameter exp(-epsilon/delta); the loss of
-        each drawn group grows by epsilon. Raises `OverBudget` before drawing anything when
-        the loss would pass epsilon_max.
-        """
-        ...
-
-    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 elsewhere.
-
-        Privacy: every value of a group at a coarser level is its value at a finer one plus
-        independent noise, so all of them together lose what the finest loses: the loss of
-        (measure, group) grows to `epsilon`, not by it. Levels of a group may not descend;
-        revealing its last level again gives the same value, at no loss. Raises
-        `OverBudget` before drawing anything when the loss would pass epsilon_max.
-        Utility: the noise is discrete Laplace with parameter exp(-epsilon/delta).
-        """
-        ...
-
-    def fold(self, formula: Formula, comparisons: Sequence[AtomSpec]) -> int:
-        """A new measure: how many rows a group is inside the formula, or lacks. Its number.
-
-        Privacy: one row changes it by at most 1, however many atoms the formula has. Nothing
-        is charged until it is drawn or revealed.
-        Utility: above 0 exactly where the formula holds.
-        """
-        ...
-
-    def group_losses(self) -> Floats:
-        """Loss of each group so far (predicate-wise DP), for min-entropy and the trace."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One line of the trace: what was measured, how finely, and what came of it.
-
-    The two estimates count groups returned falsely; with primary = 'fpr', groups missed.
-    """
-
-    atom: str
-    phase: int
-    u: float
+    u: int
     beta: float
     epsilon: float
-    groups: int
-    estimated_fp: float | None = None
-    allowed_fp: float | None = None
+    leaves: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Guarantee:
-    """Which bounds the answer carries, each None where there is none, and in words."""
+class FirstDraws:
+    """What is drawn first, from public numbers alone.
 
-    fnr: float | None
-    fpr: float | None
-    text: str
+    `atoms` has an entry for every atom of the formula. `numbers` are the noisy numbers behind
+    them: the measures that each is made of, and its epsilon. `whole`: nothing is drawn later.
+    """
+
+    title: str
+    atoms: Mapping[int, FirstDraw]
+    numbers: tuple[tuple[frozenset[int], float], ...]
+    whole: bool = False
+
+    @property
+    def epsilon(self) -> float:
+        """What a row that enters every measure loses by all of them."""
+        return math.fsum(epsilon for _, epsilon in self.numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an algorithm decided. A denial is an outcome, not an exception."""
-
-    returned: Mask
-    status: str  # 'answered' | 'denied'
-    guarantee: Guarantee
-    trace: tuple[Step, ...]
-    noisy: dict[int, tuple[Ints, Floats]] = field(default_factory=dict)
-    # measure -> (each group's most precise noisy value, its epsilon; 0: not drawn)
-    denial: str | None = None  # which limit was hit and what would have sufficed
-    certain: Mask | None = None
-    # set where some groups were left open: the others are decided, these only possible
-    details: dict[str, Any] = field(default_factory=dict)
+def by_atom(
+    title: str, task: Task, atoms: Mapping[int, FirstDraw], *, whole: bool = False
+) -> FirstDraws:
+    """First draws that measure every atom by itself."""
+    numbers = tuple(
+        (frozenset({task.atoms[atom].measure}), draw.leaves * draw.epsilon)
+        for atom, draw in atoms.items()
+    )
+    return FirstDraws(title, atoms, numbers, whole)
 
 
 class Algorithm(Protocol):
@@ -155,4 +60,17 @@ class Algorithm(Protocol):
     @property
     def name(self) -> str: ...
 
-    def run(self, task: Task, meter: Meter) -> Outcome: ...
+    def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
+        """What an answer would promise. Raises `AccuracyError` where nothing could be kept."""
+        ...
+
+    def first_draws(self, task: Task) -> FirstDraws:
+        """What a run would draw first; only public numbers are read, and no threshold."""
+        ...
+
+    def run(self, task: Task, meter: Meter) -> Outcome:
+        """Decide which groups to return.
+
+        Privacy: all values come from the meter, which charges before it draws.
+        """
+        ...

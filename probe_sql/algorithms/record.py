@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from probe_sql.algorithms import tslm
+from probe_sql.algorithms import guarantees, tslm
 from probe_sql.algorithms.entropy import min_entropy
 from probe_sql.algorithms.estimate import Estimate
-from probe_sql.algorithms.protocol import Draw as Draw
-from probe_sql.algorithms.protocol import (
+from probe_sql.measuring import (
+    Draw,
     Floats,
     Guarantee,
     Ints,
@@ -74,7 +74,7 @@ class Record:
         """The outcome of a run that hit a limit: no group, no value, the loss of its draws."""
         return Outcome(
             np.zeros(self.task.groups, dtype=np.bool_), "denied",
-            Guarantee(None, None, "Denied: no group is returned and nothing is claimed."),
+            guarantees.denied(),
             tuple(self.trace), denial=why, details=self._details(details),
         )  # fmt: skip
 

@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from probe_sql.algorithms.protocol import AtomSpec, Ints, Mask
+from probe_sql.algorithms.protocol import FirstDraw
+from probe_sql.measuring import AtomSpec, Ints, Mask
 
 # Noise saturates at the ends of int64; clipping well inside keeps the subtraction exact.
 _FAR = 1 << 61
@@ -36,6 +37,12 @@ def epsilon(delta: int, beta: float, u: int) -> float:
         raise ValueError(f"a shifted threshold needs 0 < beta < 1/2, not {beta}")
     exact = -math.log(2 * beta) * delta / u
     return exact + 4 * math.ulp(exact)
+
+
+def first_draw(atom: AtomSpec, share: float, beta: float, leaves: int = 1) -> FirstDraw:
+    """An atom measured with a region of that share of its range, missed at most at `beta`."""
+    u = region(share, atom)
+    return FirstDraw(u, beta, epsilon(atom.delta, beta, u), leaves)
 
 
 def miss_probability(delta: int, epsilon: float, u: int) -> float:

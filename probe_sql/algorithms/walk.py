@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from probe_sql.algorithms.protocol import Mask
 from probe_sql.logic.formula import And, Constant, Formula, Leaf, Or, interpret, leaves
+from probe_sql.measuring import Mask
 
 
 def numbered(formula: Formula) -> tuple[Formula, tuple[int, ...]]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.algorithms.protocol import Floats, Guarantee, Ints, Meter, Outcome
-from probe_sql.plan.explain import guarantee_sentence
+from probe_sql.algorithms import guarantees
+from probe_sql.measuring import Floats, Ints, Meter, Outcome
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.release import Linear, Release, margin_of
 
@@ -30,7 +30,7 @@ class Estimate:
 def certain(plan: Plan, groups: int) -> Outcome:
     """HAVING holds for all groups or for none: decided without a draw, so without an error."""
     everyone = np.full(groups, bool(plan.verdict))
-    return Outcome(everyone, "answered", Guarantee(0.0, 0.0, guarantee_sentence(plan)), ())
+    return Outcome(everyone, "answered", guarantees.certain(bool(plan.verdict)), ())
 
 
 def drawn(plan: Plan, outcome: Outcome, meter: Meter) -> Outcome:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from probe_sql.algorithms.protocol import Step
 from probe_sql.answer.html import as_html
 from probe_sql.answer.table import as_text
 from probe_sql.errors import InterfaceError
+from probe_sql.measuring import Step
 
 if TYPE_CHECKING:
     import pandas

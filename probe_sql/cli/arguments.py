@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from probe_sql.accuracy import OPTIONS, Option
 from probe_sql.errors import AccuracyError, InterfaceError
+from probe_sql.options import OPTIONS, Option
 
 PROGRAM = "probe-sql"
 FORMATS = ("table", "json", "csv", "markdown")

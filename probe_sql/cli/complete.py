@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from probe_sql.accuracy import OPTIONS
 from probe_sql.cli.arguments import FORMATS
+from probe_sql.options import OPTIONS
 from probe_sql.policy import Policy, PublicTable, Table
 
 _KEYWORDS = """

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from probe_sql import __version__
-from probe_sql.accuracy import OPTIONS
 from probe_sql.cli.arguments import FORMATS, PROGRAM, parameter
 from probe_sql.cli.grid import Grid
 from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_grid, show_ledger
 from probe_sql.errors import InterfaceError, Refused
+from probe_sql.options import OPTIONS
 from probe_sql.policy import DateKeys, IntegerKeys, ListKeys, TableKeys, dump_policy
 
 if TYPE_CHECKING:

@@ -19,10 +19,6 @@ from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scan import Tally
 
 
-class OverBudget(Exception):
-    """Raised by a meter before a draw that the budget does not cover."""
-
-
 def row_types(
     measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart
 ) -> tuple[tuple[int, ...], ...]:

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from probe_sql.accuracy import Accuracy
-from probe_sql.logic import And, Constant, Formula, Leaf, render
-from probe_sql.plan.apportion import even_beta, paper_beta, tight_beta
+from probe_sql import algorithms
+from probe_sql.algorithms import guarantees
+from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
+from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
+from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
-from probe_sql.plan.plan import Atom, Plan, first_shares, first_u, tree_epsilon
+from probe_sql.plan.plan import Plan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
 from probe_sql.sql.scan import Threshold
 
 
 @dataclass(frozen=True, slots=True)
-class FirstDraw:
-    """What the first phase does for one atom: region, share of the bound, epsilon of a leaf."""
-
-    u: int
-    beta: float
-    epsilon: float
-    leaves: int
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
-    """A plan made presentable."""
+    """A plan made presentable. `draws` are the first ones, atom by atom."""
 
     plan: Plan
+    first: FirstDraws
     draws: tuple[FirstDraw, ...]
     epsilon_first: float
     epsilon_unminimised: float
@@ -45,116 +37,57 @@ class Explanation:
         return as_dict(self)
 
 
+_NOTHING = FirstDraws("no draw", {}, ())
+
+
 def explain(plan: Plan) -> Explanation:
-    """Work out what the first phase costs and what the answer would promise."""
+    """Ask the algorithm what it draws first and what its answer would promise."""
+    if plan.verdict is not None:
+        text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
+        return Explanation(plan, _NOTHING, (), 0.0, 0.0, plan.release_epsilon, (), text, people)
     accuracy = plan.accuracy
-    draws = _first_draws(plan)
-    spent = [0.0] * len(plan.measures)
-    for atom, draw in zip(plan.atoms, draws, strict=True):
-        if accuracy.algorithm == "ladder":  # one measurement serves all atoms on it
-            spent[atom.measure] = max(spent[atom.measure], draw.epsilon)
-        else:
-            spent[atom.measure] += draw.leaves * draw.epsilon
-    if _as_one(plan):  # paid for once, like the dearest of the measures behind it
-        dearest = max(range(len(spent)), key=lambda m: (m not in plan.caps.once, spent[m]))
-        spent = [cost * (m == dearest) for m, cost in enumerate(spent)]
-    first = plan.unit_epsilon(spent)
-    people = None if plan.caps.column is None else person_costs(plan, spent)
-    scans: tuple[str, ...] = ()
-    if plan.verdict is None:
-        scans = plan.engine.statements(plan.scan, accuracy.fuse, pretty=True)
+    algorithm = algorithms.get(accuracy.algorithm)
+    first = algorithm.first_draws(plan.outline)
+    epsilon = plan.unit_epsilon(_spent(plan, first))
+    people = _people(plan, first)
     return Explanation(
-        plan, draws, first, _unminimised(plan, people), _worst(plan, first), scans,
-        guarantee_sentence(plan), people,
+        plan, first, tuple(first.atoms[number] for number in range(len(plan.atoms))), epsilon,
+        _unminimised(plan, algorithm, people), _worst(plan, first, epsilon),
+        plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
+        algorithm.guarantee(accuracy, capped=people is not None).text, people,
     )  # fmt: skip
 
 
-def _first_draws(plan: Plan) -> tuple[FirstDraw, ...]:
-    accuracy = plan.accuracy
-    share, part = first_shares(accuracy)
-    bound = prior_bound(accuracy) * part
-    ladder = accuracy.algorithm == "ladder"
-    single = accuracy.algorithm in ("naive", "apex") or ladder
-    counts = [1 if single else plan.minimised.occurrences[i] for i in range(len(plan.atoms))]
-    regions = [first_u(atom.range, share) for atom in plan.atoms]
-    if _as_one(plan):
-        rows = max(atom.range / atom.delta for atom in plan.atoms)
-        epsilon = math.log(1 / (2 * bound)) / first_u(rows, share)
-        return tuple(
-            FirstDraw(first_u(rows * atom.delta, share), bound, epsilon, 1) for atom in plan.atoms
-        )
-    if ladder and plan.atoms:
-        weights = [atom.delta / u for atom, u in zip(plan.atoms, regions, strict=True)]
-        measures = [atom.measure for atom in plan.atoms]
-        betas = tight_beta(plan.formula, bound, weights, measures, plan.minimised.primes)
-    elif single or accuracy.algorithm == "probe-naive":
-        betas = even_beta(bound, counts)
-    else:
-        weights = [atom.delta / u for atom, u in zip(plan.atoms, regions, strict=True)]
-        betas = paper_beta(bound, weights, counts)
-    return tuple(
-        FirstDraw(u, beta, atom.delta * math.log(1 / (2 * beta)) / u, count)
-        for atom, u, beta, count in zip(plan.atoms, regions, betas, counts, strict=True)
-    )
+def _spent(plan: Plan, first: FirstDraws) -> list[float]:
+    """The epsilon of each measure in the first draws.
+
+    A number made of several measures is met as often as the one of them that is met most, which
+    is any that does not count people.
+    """
+    spent = [0.0] * len(plan.measures)
+    for behind, epsilon in first.numbers:
+        spent[min(behind, key=lambda measure: (measure in plan.caps.once, measure))] += epsilon
+    return spent
 
 
-def _as_one(plan: Plan) -> bool:
-    """Whether the condition is measured as one number: no aggregate behind it is shown."""
-    several = not isinstance(plan.formula, Leaf | Constant)
-    return plan.accuracy.algorithm == "ladder" and several and not plan.releases.free
+def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
+    return None if plan.caps.column is None else person_costs(plan, _spent(plan, first))
 
 
-def prior_bound(accuracy: Accuracy) -> float:
-    """The error bound that is met a priori: beta, or alpha in the mirrored problem."""
-    return accuracy.fnr if accuracy.primary == "fnr" else min(accuracy.fpr, 0.499)
-
-
-def _unminimised(plan: Plan, people: PersonCosts | None) -> float:
-    """Cost of the first phase on the tree as written, by the same apportionment."""
-    share, part = first_shares(plan.accuracy)
-    weights = [delta / first_u(range_, share) for delta, range_ in plan.written]
-    epsilon = tree_epsilon(plan.original, weights, prior_bound(plan.accuracy) * part)
+def _unminimised(plan: Plan, algorithm: Algorithm, people: PersonCosts | None) -> float:
+    """What the first draws would cost on the tree as written."""
+    written = replace(plan.outline, atoms=plan.written, formula=simplified(plan.original))
+    epsilon = algorithm.first_draws(written).epsilon
     return epsilon if people is None else epsilon * people.rows
 
 
-def _worst(plan: Plan, first: float) -> float:
+def _worst(plan: Plan, first: FirstDraws, epsilon: float) -> float:
     """The most the query can be charged: a draw that would pass epsilon is never made."""
-    if plan.verdict is not None:
-        return 0.0
     most = plan.accuracy.epsilon
-    if plan.accuracy.algorithm in ("naive", "apex"):
-        total = first + plan.release_epsilon
-        return total if total <= most else 0.0
-    return most
-
-
-def guarantee_sentence(plan: Plan) -> str:
-    """The promise of the answer in one English sentence."""
-    a = plan.accuracy
-    if plan.verdict is not None:
-        which = "every group" if plan.verdict else "no group"
-        often = "always" if plan.verdict else "never"
-        return f"HAVING is {often} true, so the answer is {which}, exactly and at no cost."
-    whose = "" if plan.caps.column is None else f" for one {plan.caps.column}"
-    budget = f"the loss of the query is at most {a.epsilon:g}{whose}"
-    miss = f"each group that satisfies HAVING is missed with probability at most {a.fnr:g}"
-    false = (
-        f"the expected number of false groups is at most {a.fpr:g} times the number of groups "
-        "that do not satisfy it"
-    )
-    if a.algorithm == "apex":
-        return (
-            f"Outside a region of tolerance around each threshold, each group is decided wrongly "
-            f"with probability at most {a.fnr:g}; inside it nothing is bounded; {budget}."
-        )
-    if a.algorithm == "naive":
-        if a.primary == "fpr":
-            return (
-                "Each group that does not satisfy HAVING is returned with probability at most "
-                f"{a.fpr:g}; missed groups are not bounded; {budget}."
-            )
-        return f"{miss[0].upper()}{miss[1:]}; false groups are not bounded; {budget}."
-    return f"{miss[0].upper()}{miss[1:]}, and {false}, unless the query is denied; {budget}."
+    if not first.whole:
+        return most
+    total = epsilon + plan.release_epsilon
+    return total if total <= most else 0.0
 
 
 # --- JSON ------------------------------------------------------------------------------
@@ -284,7 +217,7 @@ def _leaves_text(plan: Plan) -> str:
     before, after = plan.minimised.leaves_before, plan.minimised.leaves_after
     text = render(plan.formula, [atom.name for atom in plan.atoms])
     if plan.verdict is not None:
-        return f"{text}: {'every group' if plan.verdict else 'no group'}, at no cost"
+        return f"{text}: {'every group' if plan.verdict else 'no group'}, without a draw"
     leaves = f"{after} {'leaf' if after == 1 else 'leaves'}"
     return (
         f"{text}   ({leaves})" if before == after else f"{text}   ({leaves}, {before} as written)"
@@ -337,13 +270,7 @@ def _tree(
 
 def _cost_lines(explanation: Explanation) -> list[str]:
     plan = explanation.plan
-    single = plan.accuracy.algorithm in ("naive", "apex")
-    name = "first phase"
-    if single or plan.accuracy.algorithm == "ladder":
-        name = "the draws" if single else "first level"
-    if _as_one(plan):
-        name += " of the condition, measured as one number"
-    first = f"{name}: epsilon {explanation.epsilon_first:.4g}"
+    first = f"{explanation.first.title}: epsilon {explanation.epsilon_first:.4g}"
     if plan.minimised.leaves_after < plan.minimised.leaves_before:
         first += f" ({explanation.epsilon_unminimised:.4g} unminimised)"
     lines = [f"cost        {first}"]
@@ -355,7 +282,8 @@ def _cost_lines(explanation: Explanation) -> list[str]:
         needed = explanation.epsilon_first + plan.release_epsilon
         lines.append(
             f"            this would be denied: it needs epsilon = {needed:.4g} or more, or a "
-            "larger fnr"
+            f"larger {plan.accuracy.primary}"
         )
-    lines.append(f"            at most epsilon {explanation.epsilon_worst:.4g} is charged")
+    whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
+    lines.append(f"            at most epsilon {explanation.epsilon_worst:.4g} is charged{whom}")
     return lines

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from probe_sql.accuracy import OPTIONS, Accuracy
+from probe_sql.accuracy import Accuracy
 from probe_sql.errors import AccuracyError, Problem
+from probe_sql.options import OPTIONS, updated
 from probe_sql.policy.checks import Findings, kind_of, show
 from probe_sql.policy.keys import TableKeys, comparable
 from probe_sql.policy.names import bare, find, fold, frozen, place, quoted, suggest
@@ -129,7 +130,7 @@ def _check_defaults(found: Findings, defaults: object, budget: Budget) -> None:
     for name, value in defaults.items():
         at = place("defaults", str(name))
         try:
-            Accuracy().updated({name: value})
+            updated(Accuracy(), {name: value})
         except AccuracyError as error:
             near = None if name in OPTIONS else suggest(str(name), OPTIONS)
             fix = f"did you mean {near}?" if near else f"write {error.fix}"
@@ -151,7 +152,7 @@ def _check_defaults(found: Findings, defaults: object, budget: Budget) -> None:
 
 def checked_defaults(defaults: Mapping[str, Any]) -> Mapping[str, Any]:
     """Defaults as `Accuracy` reads them: numbers as floats, choices in lower case."""
-    accuracy = Accuracy().updated(defaults)
+    accuracy = updated(Accuracy(), defaults)
     return frozen({name: getattr(accuracy, name) for name in defaults})
 
 

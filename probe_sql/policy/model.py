@@ -16,6 +16,7 @@ from typing import Any
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.errors import PolicyError, Problem
+from probe_sql.options import updated
 from probe_sql.policy import cross, schema, shape
 from probe_sql.policy.checks import (
     Findings,
@@ -300,7 +301,7 @@ class Policy:
         per_query = self.budget.per_query
         if per_query is None:
             per_query = min(Accuracy().epsilon, self.budget.epsilon)
-        return Accuracy().updated({"epsilon": per_query, **self.defaults})
+        return updated(Accuracy(), {"epsilon": per_query, **self.defaults})
 
     def find_table(self, name: str) -> Table | None:
         """The private table of that name in any case, or None."""

@@ -19,8 +19,8 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from probe_sql.accuracy import OPTIONS
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
+from probe_sql.options import OPTIONS
 from probe_sql.sql.source import CLOSE, OPEN, Source
 
 MAX_LENGTH = 100_000

@@ -16,23 +16,18 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.logic.formula import Formula, atoms
-from probe_sql.plan.account import OverBudget
+from probe_sql.measuring import Draw, Floats, Ints, Mask, OverBudget
 from probe_sql.plan.unit import ROW, Caps
 from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.folded import Comparison, folded
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
 from probe_sql.vault.released import Released
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Draw = tuple[int, float, Mask]  # measure, epsilon, groups
 Cost = tuple[int, int | Ints, Mask]  # measure, steps, groups
 
 _PRECISION = 60  # the limit has so many bits in steps, so a sum with one draw fits 64 bits

@@ -10,9 +10,9 @@ import numpy as np
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import ladder, walk
-from probe_sql.algorithms.protocol import AtomSpec, Floats, Ints, Mask, Meter, Outcome, Task
 from probe_sql.logic.formula import And, Formula, Leaf, Or
 from probe_sql.logic.primes import prime_implicants
+from probe_sql.measuring import AtomSpec, Floats, Ints, Mask, Meter, Outcome, Task
 from tests.algorithms.crowd import rejected
 from tests.algorithms.meter import atom, meter, task
 

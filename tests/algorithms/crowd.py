@@ -11,8 +11,8 @@ import numpy as np
 from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import walk
-from probe_sql.algorithms.protocol import AtomSpec, Ints, Mask, Task
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.measuring import AtomSpec, Ints, Mask, Task
 from tests.algorithms.meter import atom, meter, task
 
 SPAN = 1000.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.protocol import AtomSpec, Floats, Ints, Mask, OverBudget, Task
 from probe_sql.logic.formula import Formula
+from probe_sql.measuring import AtomSpec, Floats, Ints, Mask, OverBudget, Task
 from probe_sql.vault.folded import folded
 
 Draws = Sequence[tuple[int, float, Mask]]

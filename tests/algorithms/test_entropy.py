@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probe_sql.algorithms.entropy import min_entropy, relaxed_min_entropy
-from probe_sql.algorithms.protocol import Floats
+from probe_sql.measuring import Floats
 
 
 def _entropy(p: Floats) -> float:

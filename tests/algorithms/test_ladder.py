@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.ladder import Ladder
-from probe_sql.algorithms.protocol import Ints, Outcome, Task
 from probe_sql.logic.formula import FALSE, TRUE, And, Formula, Leaf, Or
+from probe_sql.measuring import Ints, Outcome, Task
 from tests.algorithms.crowd import CROWDS, Crowd
 from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 

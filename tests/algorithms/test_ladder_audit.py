@@ -19,7 +19,7 @@ from probe_sql.algorithms import ladder
 from probe_sql.algorithms.ladder_groups import View
 from probe_sql.algorithms.ladder_rungs import Tuning
 from probe_sql.algorithms.ladder_stop import Rule
-from probe_sql.algorithms.protocol import Mask, Meter, Outcome, Task
+from probe_sql.measuring import Mask, Meter, Outcome, Task
 from tests.algorithms.audit_cells import FORMULAS, SINGLE, Cell, audit, single
 
 ACCURACY = Accuracy(fnr=0.05, fpr=0.1, epsilon=1e6, algorithm="ladder", u=1.0)

@@ -16,8 +16,8 @@ import pytest
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.ladder_groups import Charges, Groups, View
 from probe_sql.algorithms.ladder_rungs import Rung, Rungs, Tuning
-from probe_sql.algorithms.protocol import AtomSpec, Floats, Ints, Mask, Task
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.measuring import AtomSpec, Floats, Ints, Mask, Task
 from tests.algorithms.meter import atom, task
 
 ACCURACY = Accuracy(fnr=0.1, fpr=0.2, epsilon=1e6, algorithm="ladder")

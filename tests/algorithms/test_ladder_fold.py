@@ -9,8 +9,8 @@ import pytest
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.ladder import WHOLE, Ladder, folded
-from probe_sql.algorithms.protocol import Outcome, Task
 from probe_sql.logic.formula import TRUE, Leaf
+from probe_sql.measuring import Outcome, Task
 from tests.algorithms.crowd import CROWDS, Crowd
 from tests.algorithms.meter import ReferenceMeter, meter
 

@@ -15,8 +15,8 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import ladder_groups
 from probe_sql.algorithms.ladder_groups import Charges, Groups
 from probe_sql.algorithms.ladder_rungs import Rung, Rungs, Stage, Tuning
-from probe_sql.algorithms.protocol import Ints, Mask, Task
 from probe_sql.logic.formula import And, Formula, Leaf, Or, evaluate
+from probe_sql.measuring import Ints, Mask, Task
 from tests.algorithms.meter import atom, task
 
 GROUPS = 40

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.ladder_rungs import Rungs, Tuning, distance
 from probe_sql.algorithms.mirror import dual
-from probe_sql.algorithms.protocol import Task
 from probe_sql.logic.formula import And, Formula, Leaf, Or
 from probe_sql.logic.primes import prime_implicants, prime_implicates
+from probe_sql.measuring import Task
 from tests.algorithms.meter import atom, task
 
 FREE = Accuracy(fnr=0.05, fpr=0.1, epsilon=1e6, algorithm="ladder")

@@ -15,8 +15,8 @@ from probe_sql.algorithms.ladder import Ladder
 from probe_sql.algorithms.ladder_groups import View
 from probe_sql.algorithms.ladder_rungs import Rungs, Tuning
 from probe_sql.algorithms.ladder_stop import Rule
-from probe_sql.algorithms.protocol import Floats, Ints, Mask, Outcome, Task
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.measuring import Floats, Ints, Mask, Outcome, Task
 from tests.algorithms.meter import ReferenceMeter, atom, refined, task
 
 RULE = Rule(alpha=0.1, beta=0.05, margin=1.0, inflation=1.01)

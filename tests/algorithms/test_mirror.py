@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe_sql import algorithms
-from probe_sql.accuracy import ALGORITHMS, Accuracy
-from probe_sql.algorithms import mirror
-from probe_sql.algorithms.protocol import Ints
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import NAMES, mirror
 from probe_sql.errors import AccuracyError
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.measuring import Ints
 from tests.algorithms.crowd import CROWDS, Crowd, rejected
 from tests.algorithms.meter import atom, meter
 from tests.algorithms.test_walk import FORMULAS
 
 ALPHA = 0.1
 MIRROR = Accuracy(fnr=0.45, fpr=ALPHA, epsilon=1e6, primary="fpr")
-BOUNDED = [name for name in ALGORITHMS if name != "apex"]
+BOUNDED = [name for name in NAMES if name != "apex"]
 
 
 @given(FORMULAS, st.lists(st.integers(-5, 5), min_size=5, max_size=5), st.integers(-4, 4))
@@ -113,7 +113,7 @@ def test_a_rate_too_large_to_bound_in_advance_is_refused_at_no_cost() -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(AccuracyError, match="no algorithm"):
         algorithms.get("magic")
-    assert [algorithms.get(name).name for name in ALGORITHMS] == list(ALGORITHMS)
+    assert [algorithms.get(name).name for name in NAMES] == list(NAMES)
 
 
 def test_dual_of_a_mixed_formula() -> None:

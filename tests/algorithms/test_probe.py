@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probe_sql import algorithms
-from probe_sql.accuracy import ALGORITHMS, Accuracy
-from probe_sql.algorithms import tslm
-from probe_sql.algorithms.protocol import Ints, Mask, Outcome, OverBudget, Task
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import NAMES, tslm
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.measuring import Ints, Mask, Outcome, OverBudget, Task
 from tests.algorithms.crowd import CROWDS
 from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 
@@ -84,9 +85,9 @@ def test_skipping_ends_at_a_disjunction() -> None:
     assert np.array_equal(outcome.returned, CLEAR > 0)
 
 
-def _two_phases(seed: int, **options: float) -> tuple[Outcome, ReferenceMeter]:
+def _two_phases(seed: int, **options: Any) -> tuple[Outcome, ReferenceMeter]:
     people = CROWDS["mixed"]()
-    work = people.task(Accuracy(fnr=0.1, fpr=0.5, epsilon=1e6).updated(options))
+    work = people.task(replace(Accuracy(fnr=0.1, fpr=0.5, epsilon=1e6), **options))
     counter = meter(work, people.exact, np.random.default_rng(seed))
     return algorithms.get("probe").run(work, counter), counter
 
@@ -128,7 +129,7 @@ def test_most_precise_values_come_along() -> None:
         assert error.mean() < 2  # a Laplace error is 1/epsilon on average
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_a_budget_too_small_for_the_first_draws_costs_nothing(algorithm: str) -> None:
     accuracy = replace(FREE, algorithm=algorithm, epsilon=1e-4)
     work = _task(And((Leaf(0), Leaf(1))), accuracy, 1000, 1000)
@@ -207,7 +208,7 @@ def test_false_groups_stay_within_alpha_where_none_is_on_the_threshold(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(ALGORITHMS),
+    st.sampled_from(NAMES),
     st.sampled_from(sorted(CROWDS)),
     st.floats(0.005, 3),
     st.sampled_from(["fnr", "fpr"]),
@@ -242,7 +243,7 @@ class _Shrinking(ReferenceMeter):
         return super().reveal(measure, epsilon, groups)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_a_budget_that_runs_out_in_between_is_a_denial(algorithm: str) -> None:
     work = _task(And((Leaf(0), Leaf(1))), replace(FREE, algorithm=algorithm), 1000, 1000)
     work = replace(work, shown=frozenset({0, 1}))  # two draws at least
@@ -254,7 +255,7 @@ def test_a_budget_that_runs_out_in_between_is_a_denial(algorithm: str) -> None:
 
 def test_thresholds_may_differ_by_group() -> None:
     limits = np.where(np.arange(60) % 2 == 0, 0, 20_000)
-    for algorithm in ALGORITHMS:
+    for algorithm in NAMES:
         work = task(60, [atom(0, limits, span=1000)], Leaf(0), replace(FREE, algorithm=algorithm))
         outcome, _ = _run(work, [FULL])
         assert np.array_equal(outcome.returned, limits == 0)

@@ -9,8 +9,8 @@ import pytest
 
 from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.protocol import Ints, Outcome
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.measuring import Ints, Outcome
 from tests.algorithms.crowd import CROWDS
 from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 

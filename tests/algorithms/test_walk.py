@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe_sql.algorithms import walk
-from probe_sql.algorithms.protocol import Mask
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.measuring import Mask
 
 FORMULAS = st.recursive(
     st.builds(Leaf, st.integers(0, 4)),

@@ -16,8 +16,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from probe_sql.algorithms.protocol import Task
 from probe_sql.answer import Answer
+from probe_sql.measuring import Task
 from probe_sql.plan.plan import Plan
 from probe_sql.session import Connection
 from probe_sql.vault.exact import Exact, unsealed

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from probe_sql.accuracy import ALGORITHMS
+from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
 from probe_sql.errors import InternalError, ProbeError
 from probe_sql.session import Connection
@@ -79,7 +79,7 @@ HAVINGS = ["count(*) > 20", "avg(i) > 0.5 AND count(*) > 3", "sum(x) < -2 OR cou
 
 
 @pytest.mark.parametrize("betas", [1, pytest.param(len(BETAS), marks=SLOW)])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_epsilons_and_betas(small: Connection, algorithm: str, betas: int) -> None:
     rng = Random(3)
     seen = set()
@@ -167,7 +167,7 @@ def test_empty_tables_null_columns_and_one_group(rows: str, keys: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_a_million_groups(algorithm: str) -> None:
     with in_memory() as folder:
         rows = "SELECT r % 1000003, r % 7, 0.5 FROM range(2000000) q(r)"

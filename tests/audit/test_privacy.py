@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from probe_sql.accuracy import ALGORITHMS
+from probe_sql.algorithms import NAMES
 
 from .bench import KINDS, Sharp, Side, in_memory, ranged, sides
 from .loss import Run, Verdict, judge, lower, upper
@@ -37,7 +37,7 @@ def audit(one: Side, two: Side, runs: int) -> Verdict:
 
 def through_the_api(pair: Pair, algorithm: str, runs: int, seed: int) -> Verdict:
     """Runs through the public API; the tables of users lie in another kind of source each time."""
-    kind = KINDS[ALGORITHMS.index(algorithm)] if pair.caps else "database"
+    kind = KINDS[NAMES.index(algorithm)] if pair.caps else "database"
     with in_memory() as folder, sides(folder, pair, algorithm, seed, kind=kind) as both:
         verdict = judged([[side.ask() for _ in range(runs)] for side in both])
         spent = both[0].connection.budget.spent
@@ -64,16 +64,16 @@ def test_the_bounds_hold_what_they_say() -> None:
     assert judge(same, other).caught
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_no_algorithm_loses_more_than_it_charges(algorithm: str) -> None:
-    pair = DEEP[ALGORITHMS.index(algorithm) % 2]
+    pair = DEEP[NAMES.index(algorithm) % 2]
     verdict = through_the_api(pair, algorithm, 5, 1)
     assert not verdict.caught, verdict
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS + USERS, ids=lambda pair: pair.name)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_every_neighbour_and_every_algorithm(pair: Pair, algorithm: str) -> None:
     verdict = through_the_api(pair, algorithm, FULL, 3)
     assert not verdict.caught, verdict
@@ -81,7 +81,7 @@ def test_every_neighbour_and_every_algorithm(pair: Pair, algorithm: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", DEEP, ids=lambda pair: pair.name)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_at_length(pair: Pair, algorithm: str) -> None:
     """Runs enough to prove most of what is charged, and never more; through the vault."""
     with in_memory() as folder, sides(folder, pair, algorithm, 5) as (one, two):
@@ -137,7 +137,7 @@ def test_a_cap_that_is_charged_but_not_applied_is_caught() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", DEEP, ids=lambda pair: pair.name)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_noise_too_small_is_caught(algorithm: str, pair: Pair) -> None:
     with in_memory() as folder, sides(folder, pair, algorithm, 9, Sharp) as (one, two):
         verdict = audit(one, two, 1500)

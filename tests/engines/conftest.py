@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests that need one."""
+"""A PostgreSQL server for the tests that need one, and who those are."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ import pytest
 from tests.engines.server import Server, lacking
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the server: `make test-engines` runs it, `make test` does not."""
+    for item in items:
+        if "server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.engines)
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """One server for the run, or for each of its workers."""
+    """One server for the run."""
     missing = lacking()
     if missing is not None:
         pytest.skip(missing)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datasets.catalogue import DATASETS
-from probe_sql.accuracy import ALGORITHMS
+from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
 from probe_sql.errors import Refused
 from probe_sql.ledger import Ledger
@@ -254,7 +254,7 @@ class Contract:
                     db.sql(QUERIES[case])
             assert db.budget.spent == 0
             query = "SELECT site FROM events GROUP BY site HAVING count(*) > 100"
-            for algorithm in ALGORITHMS:
+            for algorithm in NAMES:
                 before = db.budget.spent
                 answer = db.sql(query, algorithm=algorithm, epsilon=20.0, fpr=0.4)
                 assert isinstance(answer, Answer)

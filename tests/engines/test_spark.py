@@ -39,7 +39,7 @@ REFUSED = {
     "where cast text to integer": _TEXT,
     "where cast text to date": _TEXT,
 }
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")

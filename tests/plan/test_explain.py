@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from probe_sql.algorithms import NAMES
+from probe_sql.logic import Formula, Minimised, simplify
+from probe_sql.plan import passes
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, load_policy
@@ -52,7 +56,7 @@ def test_text_shows_tree_cost_scan_and_promise(policy: Policy) -> None:
     text = str(explained(INTRODUCTORY, policy))
     for part in ("OR\n|- AND", "`- Q2 avg(age) > 65", "sum(age) - 65 * count(age) > 0", "scan"):
         assert part in text
-    assert "promise     Each group that satisfies HAVING" in text
+    assert "promise     Each group that satisfies the condition" in text
 
 
 def test_naive_is_told_to_be_denied_when_it_cannot_pay(policy: Policy) -> None:
@@ -78,3 +82,25 @@ def test_a_constant_query_has_no_scan_and_no_cost(policy: Policy) -> None:
 def test_explain_never_shows_the_analysts_text_in_the_scan(policy: Policy) -> None:
     sql = "SELECT ward FROM patients /* secret note */ GROUP BY ward HAVING count(*) > 20"
     assert "secret" not in explained(sql, policy).scans[0]
+
+
+def test_trees_are_priced_by_the_bound_that_is_met_first(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mirror image of a query costs what the query with the rates exchanged costs."""
+    prices: list[float] = []
+
+    def watched(formula: Formula, lines: Any, price: Callable[[Formula], float]) -> Minimised:
+        prices.append(price(formula))
+        return simplify(formula, lines, price)
+
+    monkeypatch.setattr(passes, "simplify", watched)
+    for algorithm in NAMES:
+        prices.clear()
+        plain = explained(TREE, policy, algorithm=algorithm, fnr=0.02, fpr=0.3)
+        mirrored = explained(TREE, policy, algorithm=algorithm, fnr=0.3, fpr=0.02, primary="fpr")
+        other = explained(TREE, policy, algorithm=algorithm, fnr=0.3, fpr=0.02)
+        assert prices[0] == prices[1]
+        assert prices[0] > prices[2]
+        assert plain.epsilon_unminimised == mirrored.epsilon_unminimised
+        assert plain.epsilon_first == mirrored.epsilon_first > other.epsilon_first

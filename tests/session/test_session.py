@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe_sql.accuracy import ALGORITHMS
+from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer, Denied
 from probe_sql.errors import BudgetExhausted, InterfaceError, ProbeError, SqlError
 from probe_sql.plan.explain import Explanation
@@ -29,7 +29,7 @@ def answered(result: Answer | Explanation) -> Answer:
     return result
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_every_algorithm_finds_the_clear_cases(path: Path, algorithm: str) -> None:
     with seeded(path, 7) as db:
         answer = answered(db.sql(QUERY, algorithm=algorithm, **FINE))

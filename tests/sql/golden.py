@@ -21,7 +21,8 @@ from typing import Any
 
 from probe_sql.errors import ProbeError
 from probe_sql.logic.formula import And, Constant, Formula, Leaf
-from probe_sql.plan.plan import Atom, Plan, make_plan
+from probe_sql.plan.passes import Atom
+from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.sql.scan import Threshold
 from tests.sql.hospital import policy
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
-from probe_sql.plan.account import OverBudget
+from probe_sql.measuring import OverBudget
 from probe_sql.plan.unit import ROW, Caps, even_loss
 from probe_sql.policy.model import Budget
 from probe_sql.vault.exact import Exact

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from probe_sql.accuracy import ALGORITHMS
+from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
 from probe_sql.errors import Interrupted, PolicyError
 from probe_sql.owner.check import check
@@ -67,7 +67,7 @@ def test_every_source_is_bounded(tmp_path: Path, make: Make) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [
-    name if name in ("probe", "ladder") else pytest.param(name, marks=SLOW) for name in ALGORITHMS
+    name if name in ("probe", "ladder") else pytest.param(name, marks=SLOW) for name in NAMES
 ])  # fmt: skip
 def test_every_algorithm_answers_for_people(tmp_path: Path, algorithm: str) -> None:
     """Ward A has many people, B few: clear cases at a loss within the limit."""
@@ -238,7 +238,8 @@ def test_explain_says_what_the_caps_mean_and_cost() -> None:
     text = str(person)
     assert "one person: person, at most 10 rows, 3 groups of a query, 2 rows of a group" in text
     assert "a person weighs up to 6 rows" in text
-    assert "for one person." in text
+    assert "is charged, for one person" in text
+    assert "about the rows that the caps on one person keep." in text
     told = json.loads(json.dumps(person.as_dict()))
     assert told["unit"] == "person: person, at most 10 rows, 3 groups of a query, 2 rows of a group"
     costs = {

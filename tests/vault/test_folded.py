@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
 from probe_sql.logic.formula import TRUE, And, Formula, Leaf, Or, evaluate
-from probe_sql.plan.account import OverBudget
+from probe_sql.measuring import OverBudget
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.folded import folded

@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from probe_sql import faults
-from probe_sql.algorithms.protocol import Meter
 from probe_sql.errors import DataError, InternalError, LedgerError
 from probe_sql.ledger import UNITS_PER_EPSILON, Ledger, Receipt
-from probe_sql.plan.account import OverBudget, group_losses
+from probe_sql.measuring import Meter, OverBudget
+from probe_sql.plan.account import group_losses
 from probe_sql.policy.model import Budget
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter

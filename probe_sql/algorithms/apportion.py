@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
+from probe_sql.algorithms.convex import Allocation, allocate
 from probe_sql.logic import And, Constant, Formula, Leaf, leaves, prime_implicants, read_once
-from probe_sql.plan.barrier import Allocation, allocate
 
 # Every share stays below 1/2, where the tail bound of the noise would become void.
 _CAP = math.nextafter(0.5, 0.0)

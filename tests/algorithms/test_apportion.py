@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe_sql.logic import And, Formula, Leaf, Or, atoms, minimise, occurrences, prime_implicants
-from probe_sql.plan.apportion import (
+from probe_sql.algorithms.apportion import (
     even_beta,
     implicant_beta,
     paper_beta,
@@ -23,6 +22,7 @@ from probe_sql.plan.apportion import (
     total_epsilon,
     walk_beta,
 )
+from probe_sql.logic import And, Formula, Leaf, Or, atoms, minimise, occurrences, prime_implicants
 from tests.logic.formulas import random_formula, random_read_once
 
 Q1, Q2, Q3, Q4 = (Leaf(i) for i in range(4))

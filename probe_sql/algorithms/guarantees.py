@@ -1,0 +1,115 @@
+"""What an answer promises, in English: the one owner of these sentences.
+
+EXPLAIN shows them before a query runs and the answer carries them afterwards. In each
+`accuracy`, `fnr` is the size of the bound that is met a priori and `primary` says which error
+it bounds (`mirror.faced_accuracy`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from probe_sql.accuracy import Accuracy
+from probe_sql.measuring import Guarantee
+
+_MISS = (
+    "each group that satisfies the condition is missed with probability at most {bound:g}",
+    "each group that does not satisfy the condition is returned with probability at most {bound:g}",
+)
+_RATE = (
+    "the false groups, estimated from the noisy values, are at most {bound:g} of the groups"
+    " that do not satisfy it (an expected rate over all of them, not a bound for each group;"
+    " groups within noise of a threshold may be undercounted)",
+    "the missed groups, estimated from the noisy values, are at most {bound:g} of the groups"
+    " that satisfy it (an expected rate over all of them, not a bound for each group; groups"
+    " within noise of a threshold may be undercounted)",
+)
+_NO_RATE = ("the rate of false groups is not bounded", "the rate of missed groups is not bounded")
+_TRUE_RATE = (
+    "the false groups are in expectation at most {bound:g} of the groups that do not satisfy it",
+    "the missed groups are in expectation at most {bound:g} of the groups that satisfy it",
+)
+_EACH = (
+    "a group that does not satisfy it is returned as certain with probability at most {bound:g}",
+    "a group that satisfies it is certainly left out with probability at most {bound:g}",
+)
+_DENIAL = ", where a denial is no error"
+_CAPPED = " All of this is about the rows that the caps on one person keep."
+
+
+def one_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
+    """The a priori bound alone."""
+    return _two(accuracy, _NO_RATE, 0.0, None, "", capped=capped)
+
+
+def two_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
+    """The a priori bound for each group, and the other rate as estimated."""
+    return _two(accuracy, _RATE, accuracy.fpr, accuracy.fpr, _DENIAL, capped=capped)
+
+
+def both(accuracy: Accuracy, capped: bool) -> Guarantee:
+    """An a priori bound for each group, and one on the expected rate of the other error.
+
+    With fpr_scope = 'group', both for each group.
+    """
+    if accuracy.fpr_scope == "group":
+        return marked(accuracy, accuracy.fpr, capped)
+    return _two(accuracy, _TRUE_RATE, accuracy.fpr, accuracy.fpr, _DENIAL, capped=capped)
+
+
+def marked(accuracy: Accuracy, wrongly: float, capped: bool) -> Guarantee:
+    """The a priori bound, and one for groups marked certain; nothing for those left open."""
+    whole = accuracy.fpr if accuracy.fpr_scope == "group" else None
+    end = "; groups marked possible are undecided"
+    return _two(accuracy, _EACH, wrongly, whole, "", end, capped=capped)
+
+
+def or_else(first: Guarantee, other: Guarantee) -> Guarantee:
+    """Before a run that may end in two ways: the bounds that both keep, and both in guarantees."""
+    return Guarantee(
+        first.fnr if first.fnr == other.fnr else None,
+        first.fpr if first.fpr == other.fpr else None,
+        f"{first.text} Or, if the budget ends first: {other.text}",
+    )
+
+
+def tolerant(beta: float, share: float, capped: bool) -> Guarantee:
+    """Errors bounded only for groups far enough from every threshold."""
+    return _capped(
+        Guarantee(
+            None,
+            None,
+            f"A group whose aggregates all lie further than {share:.3g} of their range from the"
+            f" thresholds is misjudged with probability at most {beta:g}; for groups nearer than"
+            " that neither missed nor false groups are bounded.",
+        ),
+        capped,
+    )
+
+
+def certain(verdict: bool) -> Guarantee:
+    """HAVING holds for all groups or for none, whatever the data: no error, and no draw."""
+    often, which = ("always", "every group") if verdict else ("never", "no group")
+    text = f"HAVING is {often} true, so the answer is {which}, exactly; to decide it costs nothing."
+    return Guarantee(0.0, 0.0, text)
+
+
+def denied() -> Guarantee:
+    """Nothing is returned, so nothing is promised."""
+    return Guarantee(None, None, "Denied: no group is returned and nothing is claimed.")
+
+
+def _two(
+    accuracy: Accuracy, other: tuple[str, str], bound: float, rate: float | None,
+    after: str, end: str = "", *, capped: bool,
+) -> Guarantee:  # fmt: skip
+    side = accuracy.primary == "fpr"
+    first = _MISS[side].format(bound=accuracy.fnr)
+    text = f"{first[0].upper()}{first[1:]}{after}; {other[side].format(bound=bound)}{end}."
+    bounds = (accuracy.fnr, rate)
+    fnr, fpr = reversed(bounds) if side else bounds
+    return _capped(Guarantee(fnr, fpr, text), capped)
+
+
+def _capped(guarantee: Guarantee, capped: bool) -> Guarantee:
+    return replace(guarantee, text=guarantee.text + _CAPPED) if capped else guarantee

@@ -1,0 +1,182 @@
+"""EXPLAIN and the answer say the same: promise, first draws, and the most that is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from probe_sql import faults
+from probe_sql.algorithms import NAMES
+from probe_sql.answer import Answer
+from probe_sql.ledger import Ledger, Receipt
+from probe_sql.plan.explain import Explanation
+from probe_sql.plan.plan import Plan
+from probe_sql.policy import parse_policy
+from probe_sql.session import Connection
+from probe_sql.vault.meter import VaultMeter
+from probe_sql.vault.noise import Sampler
+from probe_sql.vault.sources import open_backend
+from probe_sql.vault.testing import SeededWords
+
+POLICY = """
+[budget]
+epsilon = 10000.0
+per_query = 1000.0
+[tables.visits]
+unit = {unit}
+rows_per_group = 200
+[tables.visits.columns]
+ward = {{ keys = {{ integers = [0, 39] }} }}
+person = {{}}
+age = {{ bounds = [0, 120] }}
+"""
+UNITS = {
+    "row": '"row"',
+    "person": """{ column = "person", max_rows = 6, max_groups = 3, max_rows_per_group = 3 }""",
+}
+# Half of the groups far above the thresholds and half far below: nothing is denied, no leaf of
+# an AND is skipped, and the first look is not always the last.
+CONDITION = "count(*) > 100 AND (avg(age) > 50 OR count(DISTINCT person) > 90)"
+ALONE = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 100"
+BARE = f"SELECT ward FROM visits GROUP BY ward HAVING {CONDITION}"
+SHOWN = f"SELECT ward, count(*) FROM visits GROUP BY ward HAVING {CONDITION}"
+# Two of three: some atom stands twice in every form of it.
+REPEATED = (
+    "SELECT ward FROM visits GROUP BY ward HAVING (count(*) > 100 AND avg(age) > 50) OR "
+    "(count(*) > 100 AND count_if(age > 60) > 90) OR (avg(age) > 50 AND count_if(age > 60) > 90)"
+)
+WARDS = 40
+EASY: dict[str, Any] = {"epsilon": 900.0, "steps": 1, "u": 0.1}
+RATES = {"fnr": {"fnr": 0.02, "fpr": 0.3}, "fpr": {"fnr": 0.3, "fpr": 0.02}}
+
+
+@cache
+def visits() -> pa.Table:
+    """190 elderly people in every second ward, 3 children in the others."""
+    rows = [
+        (1000 * ward + number, ward, 3 if ward % 2 else 80)
+        for ward in range(WARDS)
+        for number in range(3 if ward % 2 else 190)
+    ]
+    names = ("person", "ward", "age")
+    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+
+
+class Watched(Connection):
+    """A connection that notes the loss after every draw."""
+
+    losses: list[float]
+
+    def _meter(self, plan: Plan, exact: Any, receipt: Receipt) -> VaultMeter:
+        meter = super()._meter(plan, exact, receipt)
+        self.losses = []
+
+        def note(point: str) -> None:
+            if point == "vault.draw.after":
+                self.losses.append(meter.loss)
+
+        faults.install(note)
+        return meter
+
+
+@contextmanager
+def watched(folder: Path, unit: str) -> Iterator[Watched]:
+    policy = parse_policy(POLICY.format(unit=UNITS[unit]))
+    backend = open_backend({"visits": visits()}, policy, threads=1)
+    typed = policy.with_types(backend.schemas())
+    ledger = Ledger.open(folder / "a.ledger", budget=typed.budget, identity="a")
+    with Watched(backend, typed, ledger, None, Sampler(SeededWords(7))) as db:
+        try:
+            yield db
+        finally:
+            faults.install(None)
+
+
+def both(db: Watched, sql: str, **options: Any) -> tuple[Explanation, Answer]:
+    explained, answer = db.explain(sql, **options), db.sql(sql, **options)
+    assert isinstance(answer, Answer)
+    assert answer.status == "answered", str(answer)
+    return explained, answer
+
+
+def differences(explained: Explanation, answer: Answer, losses: list[float]) -> list[str]:
+    """What EXPLAIN said otherwise than it came."""
+    privacy, plan = answer.privacy, explained.plan
+    first = [step for step in privacy.trace if step.phase == 1]
+    named = {atom.name: draw for atom, draw in zip(plan.atoms, explained.draws, strict=True)}
+    found, seen = [], set[str]()
+    if explained.guarantee != privacy.guarantee:
+        found.append(f"promise: {explained.guarantee!r}, not {privacy.guarantee!r}")
+    for step in first:
+        # One number for the whole condition is shown with every atom of it.
+        names = [name for name in step.atom.split(", ") if name in named] or list(named)
+        draws = [named[name] for name in names]
+        seen |= set(names)
+        expected = (max(draw.beta for draw in draws), max(draw.epsilon for draw in draws))
+        if expected != pytest.approx((step.beta, step.epsilon), rel=1e-9):
+            found.append(f"beta, epsilon: {expected}, not {(step.beta, step.epsilon)}")
+        if len(draws) == 1 and draws[0].u != step.u:
+            found.append(f"u: {draws[0].u}, not {step.u}")
+    spent, told = losses[len(first) - 1], explained.epsilon_first
+    # Where the answer no longer hangs on an atom, it is not drawn, and less is lost.
+    whole = all(step.groups == WARDS for step in first) and seen == set(named)
+    if spent > told * (1 + 1e-9) or (whole and spent < told * (1 - 1e-9)):
+        found.append(f"first epsilon: {told}, not {spent}")
+    if privacy.epsilon > explained.epsilon_worst * (1 + 1e-12):
+        found.append(f"worst epsilon: {explained.epsilon_worst}, below {privacy.epsilon}")
+    return found
+
+
+CELLS = list(product(NAMES, ("fnr", "fpr"), ("rate", "group"), UNITS))
+
+
+@pytest.mark.parametrize(("algorithm", "primary", "scope", "unit"), CELLS)
+def test_explain_promises_and_prices_what_the_answer_does(
+    tmp_path: Path, algorithm: str, primary: str, scope: str, unit: str
+) -> None:
+    asked = {**EASY, **RATES[primary], "primary": primary, "fpr_scope": scope}
+    asked["algorithm"] = algorithm
+    with watched(tmp_path, unit) as db:
+        for sql in (ALONE, BARE, SHOWN, REPEATED):
+            assert differences(*both(db, sql, **asked), db.losses) == []
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_first_of_several_steps_is_told(tmp_path: Path, unit: str) -> None:
+    """How many steps an atom takes is decided by noise: fewer leave more for the atoms after."""
+    asked = {**EASY, **RATES["fnr"], "algorithm": "probe-ent", "steps": 3}
+    with watched(tmp_path, unit) as db:
+        explained, answer = both(db, BARE, **asked)
+    first, *later = (step for step in answer.privacy.trace if step.phase == 1)
+    named = {
+        atom.name: draw for atom, draw in zip(explained.plan.atoms, explained.draws, strict=True)
+    }
+    expected = named[first.atom]
+    assert expected.u == first.u
+    assert expected.beta == pytest.approx(first.beta, rel=1e-12)
+    assert expected.epsilon == pytest.approx(first.epsilon, rel=1e-12)
+    assert later
+    for step in later:
+        assert named[step.atom].u == step.u
+        assert step.epsilon <= named[step.atom].epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("primary", ["fnr", "fpr"])
+def test_values_beside_a_condition_that_needs_no_draw_are_priced(
+    tmp_path: Path, unit: str, primary: str
+) -> None:
+    sql = "SELECT ward, sum(age) FROM visits GROUP BY ward HAVING count(*) >= 0"
+    with watched(tmp_path, unit) as db:
+        # A bound that no draw could keep does not matter where nothing is drawn for it.
+        explained, answer = both(db, sql, margin=5000, primary=primary, fpr=0.9)
+    assert explained.guarantee == answer.privacy.guarantee
+    assert explained.epsilon_first == 0
+    assert 0 < answer.privacy.epsilon == pytest.approx(explained.epsilon_worst)

@@ -29,6 +29,7 @@ from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.sql.engines.engine import DUCKDB, Engine
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.memory import sealed
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
@@ -126,6 +127,7 @@ class Connection:
 
     # --- the walk ---
 
+    @sealed
     def sql(
         self, query: str, parameters: Sequence[Any] = (), *, progress: Progress | None = None,
         **accuracy: Any,
@@ -145,8 +147,8 @@ class Connection:
         self._check_budget(plan)
         task = self._task(plan, groups)
         exact = self._backend.measure(plan.scan, plan.accuracy.fuse, progress)
-        faults.point("session.scanned")
         try:
+            faults.point("session.scanned")
             receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
             faults.point("session.reserved")
             meter = self._meter(plan, exact, receipt)

@@ -112,7 +112,7 @@ class Cursor:
                 for place, name in enumerate(result.columns)
             )
         else:
-            self._rows = tuple((line,) for line in str(result).splitlines())
+            self._rows = tuple((line,) for line in str(result).split("\n"))
             self.description = (("explain", STRING, None, None, None, None, None),)
         return self
 

@@ -22,6 +22,7 @@ MAX_LINES = 450
 
 # A query walks down this list; a room may import itself and what stands above it.
 ROOMS = (
+    "text",
     "errors",
     "types",
     "accuracy",
@@ -49,7 +50,7 @@ NEVER = {
 ONLY = {
     TOP: {"errors", "policy", "answer", "cursor", "session"},
     "__main__": {"cli"},
-    "cli": {TOP, "errors", "accuracy", "policy", "answer", "session", "owner"},
+    "cli": {TOP, "text", "errors", "accuracy", "policy", "answer", "session", "owner"},
 }
 
 # Outside libraries, and parts of the standard library, that belong to certain rooms.

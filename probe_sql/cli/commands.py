@@ -12,8 +12,9 @@ from probe_sql.cli.arguments import PROGRAM, UsageError, accuracy_of, policy_pat
 from probe_sql.cli.grid import to_json
 from probe_sql.cli.progress import ScanProgress
 from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_ledger
-from probe_sql.cli.terminal import paint, show_note, visible
+from probe_sql.cli.terminal import paint, show_note
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError
+from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -139,7 +140,7 @@ def init(arguments: Namespace) -> int:
 
     text = draft(arguments.db, displayed(arguments.db))
     if arguments.output == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(visible_lines(text))
         return 0
     if arguments.output is None and elsewhere(arguments.db):
         raise UsageError("a server has no place for its policy", fix="name one with --output FILE")
@@ -157,10 +158,10 @@ def init(arguments: Namespace) -> int:
         raise OperationalError(
             f"{path} cannot be written: {error.strerror}", fix="name another place with --output"
         ) from None
-    print(f"wrote {path}, from the schema alone")
+    print(visible(f"wrote {path}, from the schema alone"))
     print('next: decide what is marked "decide", then run')
     named = "" if arguments.output is None else f" --policy {path}"
-    print(f"  {PROGRAM} check {displayed(arguments.db, whole=True)}{named}")
+    print(visible(f"  {PROGRAM} check {displayed(arguments.db, whole=True)}{named}"))
     return 0
 
 
@@ -197,15 +198,15 @@ def _show_sound(report: Report, database: str | None) -> None:
     policy = report.policy
     assert policy is not None
     against = "" if database is None else f" and fits {database}"
-    print(paint(f"{report.source} is sound{against}", "green", sys.stdout))
+    print(paint(visible(f"{report.source} is sound{against}"), "green", sys.stdout))
     print(f"  epsilon {policy.budget.epsilon:g} in all, {policy.accuracy().epsilon:g} a query")
     for table in policy.tables.values():
         who = "one row" if table.unit.column is None else f"all rows of one {table.unit.column}"
         grouped = [column.name for column in table.columns.values() if column.keys is not None]
-        print(f"  private {visible(table.name)}: protects {who}; groups by "
-              f"{visible(', '.join(grouped)) or 'nothing yet'}")  # fmt: skip
+        by = ", ".join(grouped) or "nothing yet"
+        print(visible(f"  private {table.name}: protects {who}; groups by {by}"))
     for public in policy.public.values():
-        print(f"  public {visible(public.name)}: exact, joined on {visible(', '.join(public.key))}")
+        print(visible(f"  public {public.name}: exact, joined on {', '.join(public.key)}"))
 
 
 def demo(arguments: Namespace) -> int:

@@ -12,6 +12,7 @@ from probe_sql.cli.arguments import PROGRAM
 from probe_sql.cli.show import show_answer, show_budget, show_explanation
 from probe_sql.cli.terminal import paint
 from probe_sql.errors import OperationalError
+from probe_sql.text import visible, visible_lines
 
 ANALYST = "maria"
 TRIES = 3
@@ -31,7 +32,7 @@ def run_demo(arguments: Namespace) -> int:
             f"the demo cannot be built in {folder}: {error.strerror}", fix="name another --dir"
         ) from None
     _say("A clinic of invented patients, and the policy that says what is public about them")
-    print(f"{demo.database}\n{demo.policy}")
+    print(visible_lines(f"{demo.database}\n{demo.policy}"))
     _say("The question: which viral diseases are common among the old, or among small children?")
     print(DEMO_QUERY.rstrip())
     with connect(demo.database, demo.policy, analyst=ANALYST) as connection:
@@ -47,7 +48,7 @@ def run_demo(arguments: Namespace) -> int:
         _say(f"What remains for {ANALYST}, by the ledger beside the database")
         show_budget(connection.budget, ANALYST, "table", sys.stdout)
     _say("To go on in the shell")
-    print(f"{PROGRAM} {shlex.quote(str(demo.database))} --analyst {ANALYST}")
+    print(visible(f"{PROGRAM} {shlex.quote(str(demo.database))} --analyst {ANALYST}"))
     return 0
 
 

@@ -19,6 +19,7 @@ from probe_sql.cli.show import show_answer, show_explanation
 from probe_sql.cli.statements import Statement, split
 from probe_sql.cli.terminal import is_terminal, show_error, show_note, show_surprise
 from probe_sql.errors import InterfaceError, ProbeError
+from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -136,7 +137,8 @@ class Shell:
         whole = state.total if state.analyst_total is None else state.analyst_total
         who = f" | {self.connection.analyst}" if self.connection.analyst else ""
         name = Path(self.name).name
-        return f" {name}{who} | epsilon {state.remaining:.4g} of {whole:.4g} remains"
+        left = f"epsilon {state.remaining:.4g} of {whole:.4g} remains"
+        return visible(f" {name}{who} | {left}")
 
     # --- running -------------------------------------------------------------------------
 
@@ -144,7 +146,7 @@ class Shell:
         """Run all statements of a text and stop at the first error; its exit code, or 0."""
         for statement in split(text):
             if self.echo:
-                print(statement.text, file=self.out)
+                print(visible_lines(statement.text), file=self.out)
             code = self._attempt(statement, name)
             if code != ANSWERED or self.finished:
                 return code

@@ -1,6 +1,7 @@
 """A process whose draws are cut short by a real timer, as by Ctrl-C or a soft limit.
 
-It looks through what they leave, and prints how many were cut short and how many of the secrets were found afterwards.
+It looks through what they leave, and prints how many were cut short and how many of the
+secrets were found afterwards.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from probe_sql.cli.arguments import PROGRAM, UsageError, accuracy_of, policy_path
 from probe_sql.cli.grid import to_json
 from probe_sql.cli.progress import ScanProgress
-from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_ledger
+from probe_sql.cli.show import deliver, show_budget, show_explanation, show_ledger
+from probe_sql.cli.streams import ready
 from probe_sql.cli.terminal import paint, show_note
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError
 from probe_sql.text import visible, visible_lines
@@ -67,6 +68,7 @@ def displayed(source: str, whole: bool = False) -> str:
 def query(arguments: Namespace) -> int:
     """Answer one query, which spends."""
     sql = _text(arguments.sql)
+    ready(sys.stdout)
     with open_connection(arguments) as connection, ScanProgress() as progress:
         result = connection.sql(sql, arguments.param, progress=progress, **accuracy_of(arguments))
     return show_result(result, arguments.format)
@@ -78,7 +80,7 @@ def show_result(result: Answer | object, form: str) -> int:
     from probe_sql.session import Explanation
 
     if isinstance(result, Answer):
-        show_answer(result, form, sys.stdout)
+        deliver(result, form, sys.stdout)
         return 3 if result.status == "denied" else 0
     assert isinstance(result, Explanation)
     show_explanation(result, form, sys.stdout)
@@ -222,7 +224,12 @@ def _text(sql: str | None) -> str:
         return sql
     if sys.stdin.isatty():
         raise UsageError("there is no query", fix="give it in quotes, or on standard input")
-    return read_stdin()
+    text = read_stdin()
+    if not text.strip():
+        raise UsageError(
+            "standard input has no query", fix="give it in quotes, or on standard input"
+        )
+    return text
 
 
 def read_stdin() -> str:
@@ -232,6 +239,10 @@ def read_stdin() -> str:
     except UnicodeDecodeError:
         raise InterfaceError(
             "standard input is not UTF-8 text", fix="convert it, with iconv for instance"
+        ) from None
+    except OSError as error:
+        raise InterfaceError(
+            f"standard input cannot be read: {error.strerror}", fix="give the query in quotes"
         ) from None
 
 

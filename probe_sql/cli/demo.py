@@ -9,7 +9,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from probe_sql.cli.arguments import PROGRAM
-from probe_sql.cli.show import show_answer, show_budget, show_explanation
+from probe_sql.cli.show import deliver, show_budget, show_explanation
+from probe_sql.cli.streams import ready
 from probe_sql.cli.terminal import paint
 from probe_sql.errors import OperationalError
 from probe_sql.text import visible, visible_lines
@@ -40,9 +41,10 @@ def run_demo(arguments: Namespace) -> int:
         show_explanation(connection.explain(DEMO_QUERY), "table", sys.stdout, scan=False)
         for attempt in range(TRIES):
             _say("The answer, of noisy values alone" if not attempt else "Asked again")
+            ready(sys.stdout)
             answer = connection.sql(DEMO_QUERY)
             assert isinstance(answer, Answer)
-            show_answer(answer, "table", sys.stdout)
+            deliver(answer, "table", sys.stdout)
             if answer.status == "answered":
                 break
         _say(f"What remains for {ANALYST}, by the ledger beside the database")

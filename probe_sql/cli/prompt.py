@@ -125,7 +125,11 @@ def _history() -> History:
     path = base / "probe-sql" / "history"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+        number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fchmod(number, 0o600)  # one that was made wider, or by an older umask
+        finally:
+            os.close(number)
     except OSError:
         return InMemoryHistory()
     return FileHistory(str(path))

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from probe_sql.cli.grid import Grid, to_csv, to_json, to_markdown, to_table
+from probe_sql.cli.streams import drop, unwritable
 from probe_sql.cli.terminal import folded, paint, show_note
 from probe_sql.text import markdown, visible
 
@@ -32,6 +33,19 @@ def show_answer(answer: Answer, form: str, stream: TextIO) -> None:
         style = "red" if line.startswith("denied") else "dim"
         shown = markdown(line) if form == "markdown" else visible(line)
         stream.write(paint(folded(shown, stream), style, stream) + "\n")
+
+
+def deliver(answer: Answer, form: str, stream: TextIO) -> None:
+    """Print an answer that was charged; where it cannot be written, on standard error."""
+    try:
+        show_answer(answer, form, stream)
+        stream.flush()
+    except BrokenPipeError:
+        raise  # nobody wants to read it
+    except OSError as error:
+        drop(stream)
+        show_answer(answer, form, sys.stderr)
+        raise unwritable(error, "the answer was charged, and stands above instead") from None
 
 
 def _answer_grid(answer: Answer) -> Grid:

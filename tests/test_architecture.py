@@ -24,6 +24,7 @@ MAX_LINES = 450
 ROOMS = (
     "text",
     "errors",
+    "arguments",
     "types",
     "accuracy",
     "faults",

@@ -75,8 +75,7 @@ def guarded(work: Callable[[], int]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has gone (`| head`): say nothing, and let Python's own flush succeed.
-        drop(sys.stdout)
-        drop(sys.stderr)
+        _tell(sys.stderr.flush)
         return BROKEN
     except OSError as error:
         drop(sys.stdout)

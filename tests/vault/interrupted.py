@@ -40,8 +40,8 @@ def main(folder: str, rounds: int) -> None:
             meter = VaultMeter(exact, (1,), ((0,),), ledger, receipt, Sampler(SecureWords()), 1.0)
             delay = chance.uniform(0.001, 0.05)
             signal.signal(signal.SIGALRM, expire if number % 2 else signal.default_int_handler)
-            signal.setitimer(signal.ITIMER_REAL, delay)
             try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
                 meter.reveal(0, 1e-4, everyone)
                 meter.reveal(0, 1e-3, everyone)
                 meter.draw(0, 1e-3, everyone)

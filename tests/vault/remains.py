@@ -22,7 +22,7 @@ import probe_sql
 
 PACKAGE = str(Path(probe_sql.__file__).parent)
 VAULT = str(Path(PACKAGE, "vault"))
-_LEAVES = (str, bytes, float, type, ModuleType, CodeType, BuiltinFunctionType)
+_LEAVES = (str, bytes, float, type, ModuleType, CodeType, BuiltinFunctionType, np.timedelta64)
 
 
 def secrets_within(roots: Iterable[Any], secrets: Iterable[int]) -> set[int]:

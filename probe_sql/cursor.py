@@ -12,6 +12,7 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self
 
+from probe_sql import arguments
 from probe_sql.answer.values import Answer, Denied, Row
 from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError
 
@@ -47,17 +48,26 @@ Binary = bytes
 
 def DateFromTicks(ticks: float) -> datetime.date:  # noqa: N802 - PEP 249's names
     """The local date of a number of seconds since the epoch."""
-    return datetime.date(*time.localtime(ticks)[:3])
+    return datetime.date(*_local(ticks)[:3])
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:  # noqa: N802
     """The local time of day of a number of seconds since the epoch."""
-    return datetime.time(*time.localtime(ticks)[3:6])
+    return datetime.time(*_local(ticks)[3:6])
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:  # noqa: N802
     """The local date and time of a number of seconds since the epoch."""
-    return datetime.datetime(*time.localtime(ticks)[:6])
+    return datetime.datetime(*_local(ticks)[:6])
+
+
+def _local(ticks: float) -> time.struct_time:
+    try:
+        return time.localtime(ticks)
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise InterfaceError(
+            "ticks must be seconds since the epoch, within the calendar", fix="DateFromTicks(0)"
+        ) from None
 
 
 class Explained(Protocol):
@@ -70,7 +80,7 @@ class Engine(Protocol):
     """The part of a connection that a cursor uses."""
 
     def sql(
-        self, query: str, parameters: Sequence[Any] = (), **accuracy: Any
+        self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
     ) -> Answer | Explained: ...
 
 
@@ -89,7 +99,9 @@ class Cursor:
         self._next = 0
         self._closed = False
 
-    def execute(self, operation: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Self:
+    def execute(
+        self, operation: str, parameters: Sequence[Any] | None = (), **accuracy: Any
+    ) -> Self:
         """Run one query, which spends; a denial raises, since rows alone could not tell it.
 
         EXPLAIN gives one text column and spends nothing.
@@ -112,15 +124,15 @@ class Cursor:
                 for place, name in enumerate(result.columns)
             )
         else:
-            self._rows = tuple((line,) for line in str(result).splitlines())
+            self._rows = tuple((line,) for line in str(result).split("\n"))
             self.description = (("explain", STRING, None, None, None, None, None),)
         return self
 
-    def executemany(self, operation: str, many: Sequence[Sequence[Any]]) -> NoReturn:  # noqa: ARG002
+    def executemany(self, operation: str, many: Any) -> NoReturn:  # noqa: ARG002
         """Refused: it would spend once for each member without showing any answer."""
         raise NotSupportedError(
             "executemany is not supported",
-            why=f"it would run {len(many)} queries, charge each, and show none of the answers",
+            why="it would charge a query for each member, and show none of the answers",
             fix="call execute for each set of parameters, or GROUP BY the column that varies",
         )
 
@@ -141,9 +153,8 @@ class Cursor:
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """The next `size` rows (`arraysize` if not given), fewer at the end."""
-        count = self.arraysize if size is None else size
-        if count < 0:
-            raise InterfaceError("the number of rows is negative", fix="fetchmany(10)")
+        asked = self.arraysize if size is None else size
+        count = arguments.count(asked, "number of rows", "fetchmany(10)")
         rows = self._answered()[self._next : self._next + count]
         self._next += len(rows)
         return list(rows)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from probe_sql.text import visible, visible_lines
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -45,28 +47,42 @@ class ProbeError(Exception):
         return self
 
     def __str__(self) -> str:
-        lines = [self.what]
+        """The message for people: names and text of others cannot steer a terminal."""
+        lines = [self._headline()]
         if self.sql is not None and self.span is not None:
             lines.append(underline(self.sql, self.span))
         if self.why:
-            lines.append(f"why: {self.why}")
+            lines.append(f"why: {visible(self.why)}")
         if self.fix:
-            lines.append(f"fix: {self.fix}")
+            lines.append(f"fix: {visible(self.fix)}")
         return "\n".join(lines)
+
+    def _headline(self) -> str:
+        return visible(self.what)
 
 
 def underline(sql: str, span: Span) -> str:
-    """Show the line of `sql` that holds `span`, numbered, with carets below it."""
+    """Show the line of `sql` that holds `span`, numbered, with carets below it.
+
+    What does not show itself is spelled out, and the carets stand below what is spelled.
+    """
     start = max(0, min(span.start, len(sql)))
     end = max(start, min(span.end, len(sql)))
     line_start = sql.rfind("\n", 0, start) + 1
     line_end = sql.find("\n", start)
     line_end = len(sql) if line_end < 0 else line_end
     number = str(sql.count("\n", 0, line_start) + 1)
-    line = sql[line_start:line_end].expandtabs(1)
-    width = max(1, min(end, line_end) - start)
+    before, marked, after = (
+        visible(part.replace("\t", " "))
+        for part in (
+            sql[line_start:start], sql[start : min(end, line_end)],
+            sql[max(start, min(end, line_end)) : line_end],
+        )
+    )  # fmt: skip
+    line = before + marked + after
+    width = max(1, len(marked))
     # Very long lines are cut to a window around the mark: the mark must stay in sight.
-    offset = start - line_start
+    offset = len(before)
     if len(line) > 160:
         cut = max(0, offset - 60)
         line = ("..." if cut else "") + line[cut : cut + 150]
@@ -144,7 +160,7 @@ class Problem:
 
     def __str__(self) -> str:
         at = self.place if self.line is None else f"line {self.line}, {self.place}"
-        return f"{at}: {self.what}\n    fix: {self.fix}"
+        return f"{visible(at)}: {visible(self.what)}\n    fix: {visible(self.fix)}"
 
 
 class PolicyError(ProgrammingError):
@@ -157,6 +173,9 @@ class PolicyError(ProgrammingError):
         noun = "problem" if count == 1 else "problems"
         listing = "\n".join(f"  {problem}" for problem in self.problems)
         super().__init__(f"{source}: {count} {noun}\n{listing}")
+
+    def _headline(self) -> str:
+        return visible_lines(self.what)  # the problems are lines of their own
 
 
 class ScanError(OperationalError):

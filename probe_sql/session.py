@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from probe_sql import algorithms, faults
+from probe_sql import algorithms, arguments, faults
 from probe_sql.answer.compose import certain, compose, drawn, places
 from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.cursor import Cursor
@@ -29,6 +29,7 @@ from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.sql.engines.engine import DUCKDB, Engine
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.memory import sealed
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
@@ -53,6 +54,8 @@ def connect(
     database, a `Spark`, or a SparkSession. The ledger lies beside the database unless the
     policy or `ledger` names another place.
     """
+    arguments.source(source)
+    arguments.analyst(analyst)
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
     place, identity = ledger_place(source, rules, ledger)
     backend = open_backend(source, rules, threads=threads, memory=memory, beside=place)
@@ -72,6 +75,7 @@ def ledger_place(
     """Where the ledger lies, and the name of the database it belongs to."""
     name = identity(source)
     if ledger is not None:
+        arguments.place(ledger, "ledger", "connect(..., ledger='name.ledger')")
         return Path(ledger), name
     if policy.ledger is not None:
         return policy.beside(policy.ledger), name
@@ -93,20 +97,23 @@ def ledger_place(
 
 
 def explain_only(
-    query: str, policy: Policy | str | os.PathLike[str], parameters: Sequence[Any] = (), *,
+    query: str, policy: Policy | str | os.PathLike[str],
+    parameters: Sequence[Any] | None = (), *,
     source: Any = None, **accuracy: Any,
 ) -> Explanation:  # fmt: skip
     """Explain a query without a ledger; with a source, by its types, else by the policy's."""
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
+    given = arguments.parameters(parameters)
     engine: Engine = DUCKDB
     if source is not None:
+        arguments.source(source)
         backend = open_backend(source, rules)
         try:
             rules = rules.with_types(backend.schemas())
             engine = backend.engine
         finally:
             backend.close()
-    return explain(make_plan(query, rules, parameters, engine=engine, **accuracy))
+    return explain(make_plan(query, rules, given, engine=engine, **accuracy))
 
 
 class Connection:
@@ -126,9 +133,10 @@ class Connection:
 
     # --- the walk ---
 
+    @sealed
     def sql(
-        self, query: str, parameters: Sequence[Any] = (), *, progress: Progress | None = None,
-        **accuracy: Any,
+        self, query: str, parameters: Sequence[Any] | None = (), *,
+        progress: Progress | None = None, **accuracy: Any,
     ) -> Answer | Explanation:  # fmt: skip
         """Answer a query, or explain it if it begins with EXPLAIN.
 
@@ -136,6 +144,7 @@ class Connection:
         lowered to the realised loss afterwards, never below it. Interrupted or failed before
         the draw, nothing is charged.
         """
+        arguments.callback(progress)
         plan = self.plan(query, parameters, **accuracy)
         if plan.query.explain:
             return explain(plan)
@@ -145,8 +154,8 @@ class Connection:
         self._check_budget(plan)
         task = self._task(plan, groups)
         exact = self._backend.measure(plan.scan, plan.accuracy.fuse, progress)
-        faults.point("session.scanned")
         try:
+            faults.point("session.scanned")
             receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
             faults.point("session.reserved")
             meter = self._meter(plan, exact, receipt)
@@ -163,17 +172,20 @@ class Connection:
         finally:
             exact.close()
 
-    def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
+    def plan(self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row. The last plan is kept."""
         self._open()
-        asked = [query, *map(_typed, parameters), *((n, _typed(v)) for n, v in accuracy.items())]
+        given = arguments.parameters(parameters)
+        asked = [query, *map(_typed, given), *((n, _typed(v)) for n, v in accuracy.items())]
         if self._latest is None or self._latest[0] != asked:
             engine = self._backend.engine
-            plan = make_plan(query, self.policy, parameters, engine=engine, **accuracy)
+            plan = make_plan(query, self.policy, given, engine=engine, **accuracy)
             self._latest = (asked, plan)
         return self._latest[1]
 
-    def explain(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Explanation:
+    def explain(
+        self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
+    ) -> Explanation:
         """The plan in words, as a tree and as JSON; free of charge."""
         return explain(self.plan(query, parameters, **accuracy))
 
@@ -258,10 +270,14 @@ class Connection:
 
     def key_values(self, table: str, column: str, limit: int = 1000) -> tuple[Any, ...]:
         """The first public keys of a column, free of charge; none where it has no own domain."""
+        fix = "db.key_values('patients', 'disease', 100)"
+        arguments.name(table, "table", fix)
+        arguments.name(column, "column", fix)
+        most = arguments.count(limit, "limit", fix)
         name, of = (part.replace('"', '""') for part in (column, table))
         try:
             plan = self.plan(f'SELECT "{name}" FROM "{of}" GROUP BY "{name}" HAVING true')
-            count = min(limit, self._backend.groups(plan.scan))
+            count = min(most, self._backend.groups(plan.scan))
             keys = self._backend.keys(plan.scan, places(certain(plan, count)))
         except (ProgrammingError, Refused):
             return ()

@@ -25,7 +25,9 @@ MAX_LINES = 450
 
 # A room may import itself and what stands above it.
 ROOMS = (
+    "text",
     "errors",
+    "arguments",
     "types",
     "faults",
     "logic",
@@ -50,7 +52,7 @@ TOP = "probe_sql"  # the package itself: lazy exports and the version
 ONLY = {
     TOP: {"errors", "policy", "answer", "cursor", "session"},
     "__main__": {"cli"},
-    "cli": {TOP, "errors", "options", "policy", "answer", "session", "owner"},
+    "cli": {TOP, "text", "errors", "options", "policy", "answer", "session", "owner"},
 }
 
 # Outside libraries, and parts of the standard library, that belong to certain rooms.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from probe_sql.answer.table import cells, header, summary
+from probe_sql.text import in_html
 
 if TYPE_CHECKING:
     from probe_sql.answer.values import Answer
@@ -18,14 +18,14 @@ def as_html(answer: Answer) -> str:
     lines = ["<div>"]
     if answer.status != "denied":
         lines.append("<table><thead><tr>")
-        lines += [f"<th>{escape(name)}</th>" for name in header(answer)]
+        lines += [f"<th>{in_html(name)}</th>" for name in header(answer)]
         lines.append("</tr></thead><tbody>")
         for row in cells(answer)[:SHOWN]:
-            lines.append("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>")
+            lines.append("<tr>" + "".join(f"<td>{in_html(text)}</td>" for text in row) + "</tr>")
         lines.append("</tbody></table>")
         if len(answer.rows) > SHOWN:
             lines.append(f"<p>... {len(answer.rows) - SHOWN:,} more</p>")
-    lines += [f"<p>{escape(line)}</p>" for line in summary(answer).splitlines()]
-    lines += [f"<p>notice: {escape(notice)}</p>" for notice in answer.notices]
+    lines += [f"<p>{in_html(line)}</p>" for line in summary(answer).split("\n")]
+    lines += [f"<p>notice: {in_html(notice)}</p>" for notice in answer.notices]
     lines.append("</div>")
     return "\n".join(lines)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from probe_sql.text import visible, visible_lines
+
 if TYPE_CHECKING:
     from probe_sql.answer.values import Answer
 
@@ -51,9 +53,9 @@ def summary(answer: Answer) -> str:
 def as_text(answer: Answer) -> str:
     """The whole answer for a terminal or a log, at most `SHOWN` rows."""
     if answer.status == "denied":
-        return summary(answer)
-    shown = cells(answer)
-    head = header(answer)
+        return visible_lines(summary(answer))
+    shown = [[visible(text) for text in row] for row in cells(answer)]
+    head = [visible(name) for name in header(answer)]
     widths = [
         max([len(name), *(len(row[place]) for row in shown[:SHOWN])])
         for place, name in enumerate(head)
@@ -65,6 +67,6 @@ def as_text(answer: Answer) -> str:
         lines.append("  ".join(padded).rstrip())
     if len(shown) > SHOWN:
         lines.append(f"... {len(shown) - SHOWN:,} more")
-    lines += ["", summary(answer)]
-    lines += [f"notice: {notice}" for notice in answer.notices]
+    lines += ["", visible_lines(summary(answer))]
+    lines += [f"notice: {visible(notice)}" for notice in answer.notices]
     return "\n".join(lines)

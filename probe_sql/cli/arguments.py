@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from probe_sql.errors import AccuracyError, InterfaceError
 from probe_sql.options import OPTIONS, Option
+from probe_sql.text import visible_lines
 
 PROGRAM = "probe-sql"
 FORMATS = ("table", "json", "csv", "markdown")
@@ -35,11 +36,18 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=28)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors quote what was typed, and cannot be steered by it."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible_lines(message))
+
+
 def parser_for(command: str | None) -> argparse.ArgumentParser:
     """The parser of one command; None is the shell."""
     if command is None:
         return _shell()
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         f"{PROGRAM} {command}", description=COMMANDS[command].capitalize() + ".",
         epilog=EXIT_CODES, formatter_class=_Help, allow_abbrev=False,
     )  # fmt: skip
@@ -49,7 +57,7 @@ def parser_for(command: str | None) -> argparse.ArgumentParser:
 
 def _shell() -> argparse.ArgumentParser:
     commands = "\n".join(f"  {name:<10} {meaning}" for name, meaning in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         PROGRAM, formatter_class=_Help, allow_abbrev=False,
         usage=f"{PROGRAM} [options] DB\n       {PROGRAM} COMMAND ...",
         description="SQL GROUP BY ... HAVING over private data, with bounds on missed and on "

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from probe_sql.cli.arguments import PROGRAM, UsageError, accuracy_of, policy_path
 from probe_sql.cli.grid import to_json
 from probe_sql.cli.progress import ScanProgress
-from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_ledger
-from probe_sql.cli.terminal import paint, show_note, visible
+from probe_sql.cli.show import deliver, show_budget, show_explanation, show_ledger
+from probe_sql.cli.streams import ready
+from probe_sql.cli.terminal import paint, show_note
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError
+from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -66,6 +68,7 @@ def displayed(source: str, whole: bool = False) -> str:
 def query(arguments: Namespace) -> int:
     """Answer one query, which spends."""
     sql = _text(arguments.sql)
+    ready(sys.stdout)
     with open_connection(arguments) as connection, ScanProgress() as progress:
         result = connection.sql(sql, arguments.param, progress=progress, **accuracy_of(arguments))
     return show_result(result, arguments.format)
@@ -77,7 +80,7 @@ def show_result(result: Answer | object, form: str) -> int:
     from probe_sql.session import Explanation
 
     if isinstance(result, Answer):
-        show_answer(result, form, sys.stdout)
+        deliver(result, form, sys.stdout)
         return 3 if result.status == "denied" else 0
     assert isinstance(result, Explanation)
     show_explanation(result, form, sys.stdout)
@@ -139,7 +142,7 @@ def init(arguments: Namespace) -> int:
 
     text = draft(arguments.db, displayed(arguments.db))
     if arguments.output == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(visible_lines(text))
         return 0
     if arguments.output is None and elsewhere(arguments.db):
         raise UsageError("a server has no place for its policy", fix="name one with --output FILE")
@@ -157,10 +160,10 @@ def init(arguments: Namespace) -> int:
         raise OperationalError(
             f"{path} cannot be written: {error.strerror}", fix="name another place with --output"
         ) from None
-    print(f"wrote {path}, from the schema alone")
+    print(visible(f"wrote {path}, from the schema alone"))
     print('next: decide what is marked "decide", then run')
     named = "" if arguments.output is None else f" --policy {path}"
-    print(f"  {PROGRAM} check {displayed(arguments.db, whole=True)}{named}")
+    print(visible(f"  {PROGRAM} check {displayed(arguments.db, whole=True)}{named}"))
     return 0
 
 
@@ -197,15 +200,15 @@ def _show_sound(report: Report, database: str | None) -> None:
     policy = report.policy
     assert policy is not None
     against = "" if database is None else f" and fits {database}"
-    print(paint(f"{report.source} is sound{against}", "green", sys.stdout))
+    print(paint(visible(f"{report.source} is sound{against}"), "green", sys.stdout))
     print(f"  epsilon {policy.budget.epsilon:g} in all, {policy.accuracy().epsilon:g} a query")
     for table in policy.tables.values():
         who = "one row" if table.unit.column is None else f"all rows of one {table.unit.column}"
         grouped = [column.name for column in table.columns.values() if column.keys is not None]
-        print(f"  private {visible(table.name)}: protects {who}; groups by "
-              f"{visible(', '.join(grouped)) or 'nothing yet'}")  # fmt: skip
+        by = ", ".join(grouped) or "nothing yet"
+        print(visible(f"  private {table.name}: protects {who}; groups by {by}"))
     for public in policy.public.values():
-        print(f"  public {visible(public.name)}: exact, joined on {visible(', '.join(public.key))}")
+        print(visible(f"  public {public.name}: exact, joined on {', '.join(public.key)}"))
 
 
 def demo(arguments: Namespace) -> int:
@@ -221,7 +224,12 @@ def _text(sql: str | None) -> str:
         return sql
     if sys.stdin.isatty():
         raise UsageError("there is no query", fix="give it in quotes, or on standard input")
-    return read_stdin()
+    text = read_stdin()
+    if not text.strip():
+        raise UsageError(
+            "standard input has no query", fix="give it in quotes, or on standard input"
+        )
+    return text
 
 
 def read_stdin() -> str:
@@ -231,6 +239,10 @@ def read_stdin() -> str:
     except UnicodeDecodeError:
         raise InterfaceError(
             "standard input is not UTF-8 text", fix="convert it, with iconv for instance"
+        ) from None
+    except OSError as error:
+        raise InterfaceError(
+            f"standard input cannot be read: {error.strerror}", fix="give the query in quotes"
         ) from None
 
 

@@ -16,6 +16,7 @@ from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_
 from probe_sql.errors import InterfaceError, Refused
 from probe_sql.options import OPTIONS
 from probe_sql.policy import DateKeys, IntegerKeys, ListKeys, TableKeys, dump_policy
+from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.cli.shell import Shell
@@ -114,7 +115,7 @@ def _use(column: Column, public: bool) -> str:
 
 
 def _policy(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    shell.out.write(dump_policy(shell.connection.policy))
+    shell.out.write(visible_lines(dump_policy(shell.connection.policy)))
     return 0
 
 
@@ -223,7 +224,7 @@ def _unset(shell: Shell, rest: str) -> int:
 
 
 def _print(shell: Shell, rest: str) -> int:
-    print(rest.strip("'\""), file=shell.out)
+    print(visible(rest.strip("'\"")), file=shell.out)
     return 0
 
 
@@ -233,7 +234,7 @@ def _echo(shell: Shell, rest: str) -> int:
 
 
 def _databases(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    print(shell.name, file=shell.out)
+    print(visible(shell.name), file=shell.out)
     return 0
 
 

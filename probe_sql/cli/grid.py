@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from typing import Any, TextIO
 
-from probe_sql.cli.terminal import coloured, is_terminal, visible, width
+from probe_sql.cli.terminal import coloured, is_terminal, width
+from probe_sql.text import csv_field, in_json, markdown, visible
 
 RICH_ROWS = 200  # rich lays out about a row in a millisecond
 
@@ -46,21 +46,20 @@ def plain(value: Any) -> str:
 
 def to_json(value: Any, stream: TextIO) -> None:
     """One JSON value, dates in ISO form."""
-    json.dump(value, stream, default=_json, ensure_ascii=False, allow_nan=False, indent=2)
-    stream.write("\n")
+    stream.write(in_json(value, _json) + "\n")
 
 
 def to_csv(grid: Grid, stream: TextIO) -> None:
-    """CSV with a header; NULL is an empty field."""
+    """CSV with a header; NULL is an empty field, and no field is a formula."""
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(grid.columns)
-    writer.writerows([["" if v is None else v for v in row] for row in grid.rows])
+    writer.writerows([csv_field(value) for value in row] for row in (grid.columns, *grid.rows))
 
 
 def to_markdown(grid: Grid, stream: TextIO) -> None:
     """A Markdown table, with numbers to the right."""
     rule = ["--:" if place in grid.numeric else "---" for place in range(len(grid.columns))]
-    for line in ([*map(_escaped, grid.columns)], rule, *([*map(_escaped, r)] for r in grid.shown)):
+    cells = ([*map(markdown, row)] for row in grid.shown)
+    for line in ([*map(markdown, grid.columns)], rule, *cells):
         stream.write(f"| {' | '.join(line)} |\n")
 
 
@@ -117,10 +116,6 @@ def fitted(widths: Sequence[int], limit: int) -> list[int]:
     while sum(result) > room and max(result) > 3:
         result[result.index(max(result))] -= 1
     return result
-
-
-def _escaped(text: str) -> str:
-    return visible(text).replace("\\", "\\\\").replace("|", "\\|")
 
 
 def _is_number(value: Any) -> bool:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import errno
 import io
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from probe_sql import __version__
 from probe_sql.cli.arguments import COMMANDS, PROGRAM, UsageError, parser_for
+from probe_sql.cli.streams import drop, open_missing, unwritable
 from probe_sql.cli.terminal import show_error, show_surprise
 from probe_sql.errors import BudgetExhausted, Interrupted, ProbeError
 
-ANSWERED, ERROR, USAGE, DENIED, EXHAUSTED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+ANSWERED, ERROR, USAGE, DENIED, EXHAUSTED, INTERRUPTED, BROKEN = 0, 1, 2, 3, 4, 130, 141
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_LOST = "what was printed is incomplete"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `probe-sql` and return its exit code; never raises for a user's mistake."""
+    open_missing()
     for stream in (sys.stdout, sys.stderr):
         # An answer that was paid for must not be lost to a terminal's encoding.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
+    return guarded(lambda: _command(words))
+
+
+def _command(words: list[str]) -> int:
     command = words[0] if words and words[0] in COMMANDS else None
     parser = parser_for(command)
     if words == ["--version"]:
@@ -40,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{PROGRAM}: error: the command {name} comes first: {PROGRAM} {name} ...",
               file=sys.stderr)  # fmt: skip
         return USAGE
-    return guarded(lambda: _run(command, arguments))
+    return _run(command, arguments)
 
 
 def _run(command: str | None, arguments: Namespace) -> int:
@@ -59,22 +68,33 @@ def guarded(work: Callable[[], int]) -> int:
         code = work()
         sys.stdout.flush()
     except ProbeError as error:
-        _flush()
-        show_error(error)
+        _tell(partial(show_error, error))
         return exit_code(error)
     except KeyboardInterrupt:
-        _flush()
-        print("interrupted", file=sys.stderr)
+        _tell(partial(print, "interrupted", file=sys.stderr))
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has gone (`| head`): say nothing, and let Python's own flush succeed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _tell(sys.stderr.flush)
+        return BROKEN
+    except OSError as error:
+        drop(sys.stdout)
+        known = unwritable(error, _LOST) if error.errno in _FULL else None
+        _tell(partial(show_surprise, error) if known is None else partial(show_error, known))
         return ERROR
     except Exception as error:
-        _flush()
-        show_surprise(error)
+        _tell(partial(show_surprise, error))
         return ERROR
     return code
+
+
+def _tell(say: Callable[[], None]) -> None:
+    """Say something on stderr, after what was printed before it; in silence if nobody listens."""
+    for stream, work in ((sys.stdout, sys.stdout.flush), (sys.stderr, say)):
+        try:
+            work()
+        except OSError:
+            drop(stream)
 
 
 def exit_code(error: ProbeError) -> int:
@@ -84,11 +104,3 @@ def exit_code(error: ProbeError) -> int:
     if isinstance(error, Interrupted):
         return INTERRUPTED
     return USAGE if isinstance(error, UsageError) else ERROR
-
-
-def _flush() -> None:
-    """What was printed before an error comes before it, even in one file."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return

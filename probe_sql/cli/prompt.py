@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,12 +14,15 @@ from prompt_toolkit.filters import completion_is_selected, has_completions
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.lexers import Lexer, PygmentsLexer
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from probe_sql.cli.complete import Catalogue, suggest
 from probe_sql.cli.statements import complete
+from probe_sql.text import visible
 
 PROMPT = "probe> "
 CONTINUED = "  ...> "
@@ -37,7 +41,28 @@ class SqlCompleter(Completer):
     ) -> Iterator[Completion]:
         """Suggestions for the text before the cursor."""
         for found in suggest(document.text_before_cursor, self._catalogue):
-            yield Completion(found.text, -found.length, display_meta=found.kind)
+            shown = visible(found.text)
+            yield Completion(found.text, -found.length, display=shown, display_meta=found.kind)
+
+
+class Visible(Processor):
+    """The line that is edited, with characters that do not show themselves spelled out."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """Spell out one line, and say where each of its characters went."""
+        fragments: StyleAndTextTuples = []
+        places = [0]
+        for style, character, *_ in explode_text_fragments(transformation_input.fragments):
+            fragments.append((style, visible(character)))
+            places.append(places[-1] + len(fragments[-1][1]))
+
+        def to_display(place: int) -> int:
+            return places[min(place, len(places) - 1)]
+
+        def to_source(place: int) -> int:
+            return max(0, bisect_right(places, place) - 1)
+
+        return Transformation(fragments, to_display, to_source)
 
 
 class Line:
@@ -49,6 +74,7 @@ class Line:
             PROMPT, multiline=True, lexer=_lexer(), history=_history(),
             completer=SqlCompleter(catalogue), complete_while_typing=False,
             key_bindings=_bindings(), bottom_toolbar=bar, prompt_continuation=_continued,
+            input_processors=[Visible()],
             style=Style.from_dict({"bottom-toolbar": "noreverse dim"}),
             color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
         )  # fmt: skip
@@ -99,7 +125,11 @@ def _history() -> History:
     path = base / "probe-sql" / "history"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+        number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fchmod(number, 0o600)  # one that was made wider, or by an older umask
+        finally:
+            os.close(number)
     except OSError:
         return InMemoryHistory()
     return FileHistory(str(path))

@@ -15,10 +15,12 @@ from probe_sql.cli.commands import displayed, open_connection, read_stdin
 from probe_sql.cli.dots import DOTS, HABITS, run_dot
 from probe_sql.cli.main import ANSWERED, DENIED, ERROR, INTERRUPTED, exit_code
 from probe_sql.cli.progress import ScanProgress
-from probe_sql.cli.show import show_answer, show_explanation
+from probe_sql.cli.show import deliver, show_explanation
 from probe_sql.cli.statements import Statement, split
+from probe_sql.cli.streams import ready
 from probe_sql.cli.terminal import is_terminal, show_error, show_note, show_surprise
 from probe_sql.errors import InterfaceError, ProbeError
+from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -136,7 +138,8 @@ class Shell:
         whole = state.total if state.analyst_total is None else state.analyst_total
         who = f" | {self.connection.analyst}" if self.connection.analyst else ""
         name = Path(self.name).name
-        return f" {name}{who} | epsilon {state.remaining:.4g} of {whole:.4g} remains"
+        left = f"epsilon {state.remaining:.4g} of {whole:.4g} remains"
+        return visible(f" {name}{who} | {left}")
 
     # --- running -------------------------------------------------------------------------
 
@@ -144,7 +147,7 @@ class Shell:
         """Run all statements of a text and stop at the first error; its exit code, or 0."""
         for statement in split(text):
             if self.echo:
-                print(statement.text, file=self.out)
+                print(visible_lines(statement.text), file=self.out)
             code = self._attempt(statement, name)
             if code != ANSWERED or self.finished:
                 return code
@@ -188,12 +191,13 @@ class Shell:
             return
         from probe_sql.answer import Answer
 
+        ready(self.out)
         with ScanProgress() as progress:
             result = self.connection.sql(sql, progress=progress, **self.accuracy)
         if isinstance(result, Answer):
             self.last = result
             self.denied |= result.status == "denied"
-            show_answer(result, self.mode, self.out)
+            deliver(result, self.mode, self.out)
         else:
             show_explanation(result, self.mode, self.out)
         if self._once:

@@ -6,7 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from probe_sql.cli.grid import Grid, to_csv, to_json, to_markdown, to_table
-from probe_sql.cli.terminal import folded, paint, show_note, visible
+from probe_sql.cli.streams import drop, unwritable
+from probe_sql.cli.terminal import folded, paint, show_note
+from probe_sql.text import markdown, visible
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -29,7 +31,21 @@ def show_answer(answer: Answer, form: str, stream: TextIO) -> None:
         stream.write("\n" if form == "markdown" else "")
     for line in _statement(answer):
         style = "red" if line.startswith("denied") else "dim"
-        stream.write(paint(folded(visible(line), stream), style, stream) + "\n")
+        shown = markdown(line) if form == "markdown" else visible(line)
+        stream.write(paint(folded(shown, stream), style, stream) + "\n")
+
+
+def deliver(answer: Answer, form: str, stream: TextIO) -> None:
+    """Print an answer that was charged; where it cannot be written, on standard error."""
+    try:
+        show_answer(answer, form, stream)
+        stream.flush()
+    except BrokenPipeError:
+        raise  # nobody wants to read it
+    except OSError as error:
+        drop(stream)
+        show_answer(answer, form, sys.stderr)
+        raise unwritable(error, "the answer was charged, and stands above instead") from None
 
 
 def _answer_grid(answer: Answer) -> Grid:
@@ -50,7 +66,7 @@ def _answer_grid(answer: Answer) -> Grid:
 def _statement(answer: Answer) -> list[str]:
     from probe_sql.answer.table import summary
 
-    lines = summary(answer).splitlines()
+    lines = summary(answer).split("\n")
     if answer.confidence is not None and answer.rows:
         lines.append(f"Each margin (±) holds with probability {answer.confidence:g}.")
     return [*lines, *(f"notice: {notice}" for notice in answer.notices)]
@@ -64,7 +80,7 @@ def show_explanation(
         to_json(explanation.as_dict(), stream)
     else:
         text = str(explanation)
-        for line in (text if scan else text.partition("\n\nscan\n")[0]).splitlines():
+        for line in (text if scan else text.partition("\n\nscan\n")[0]).split("\n"):
             long = line.startswith(("promise ", "notice "))
             stream.write((folded(line, stream, " " * 12) if long else line) + "\n")
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from typing import TextIO
 
 from probe_sql.errors import ProbeError
+from probe_sql.text import visible
 
 _CODES = {"red": "31;1", "dim": "2", "bold": "1", "green": "32", "cyan": "36"}
-_HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -51,22 +50,12 @@ def folded(text: str, stream: TextIO, indent: str = "") -> str:
     return "\n".join(textwrap.wrap(text, max(40, width(stream)), subsequent_indent=indent) or [""])
 
 
-def visible(text: str) -> str:
-    """`text` with control characters spelled out, so that no value can steer a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in _HIDDEN else c
-        for c in text
-    )
-
-
 def show_error(error: ProbeError, stream: TextIO | None = None, prefix: str = "") -> None:
     """Print an error for people: what, the place underlined, why, and the fix."""
     out = stream or sys.stderr
-    lines = [visible(line) for line in str(error).splitlines()]
+    lines = str(error).split("\n")
     label = paint("error:", "red", out)
-    print(f"{label} {prefix}{lines[0]}", file=out)
+    print(f"{label} {visible(prefix)}{lines[0]}", file=out)
     for line in lines[1:]:
         print(_styled(line, out), file=out)
 
@@ -74,7 +63,7 @@ def show_error(error: ProbeError, stream: TextIO | None = None, prefix: str = ""
 def show_note(text: str, stream: TextIO | None = None) -> None:
     """Print a remark beside the results, on the error stream."""
     out = stream or sys.stderr
-    for line in text.splitlines():
+    for line in text.split("\n"):
         print(paint(folded(visible(line), out), "dim", out), file=out)
 
 

@@ -14,6 +14,7 @@ from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
 from probe_sql.sql.scan import Threshold
+from probe_sql.text import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +206,8 @@ def as_text(explanation: Explanation) -> str:
     lines += ["", f"promise     {explanation.guarantee}"]
     lines += [f"notice      {notice}" for notice in plan.notices]
     for scan in explanation.scans:
-        lines += ["", "scan", *[f"  {line}" for line in scan.splitlines()]]
-    return "\n".join(lines)
+        lines += ["", "scan", *[f"  {line}" for line in scan.split("\n")]]
+    return "\n".join(map(visible, lines))
 
 
 def _unit_text(plan: Plan) -> str:
@@ -238,7 +239,8 @@ def _tree_lines(explanation: Explanation) -> list[str]:
         draw = explanation.draws[int(atom.name[1:]) - 1]
         table.append(
             (
-                f"{label}{atom.name} {atom.text}", normal_form(plan, atom), f"{atom.delta:,}",
+                f"{label}{atom.name} {visible(atom.text)}", visible(normal_form(plan, atom)),
+                f"{atom.delta:,}",
                 f"{atom.range:,.0f}", f"{draw.u:,}", f"{draw.beta:.3g}", f"{draw.epsilon:.3g}",
             )
         )  # fmt: skip

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from probe_sql import arguments
 from probe_sql.errors import PolicyError, Problem
 from probe_sql.policy import cross
 from probe_sql.policy.locate import Lines
@@ -23,7 +24,7 @@ _STAND_IN = Budget(1e6)  # where the real one is broken, so that the rest is sti
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy file; raise `PolicyError` with everything that is wrong in it."""
-    source = os.fspath(path)
+    source = arguments.path(path, "policy", "load_policy('clinic.toml'), or pass a Policy")
     try:
         data = Path(source).read_bytes()
     except (OSError, ValueError) as error:

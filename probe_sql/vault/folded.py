@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from probe_sql.errors import InternalError
 from probe_sql.logic.formula import Formula, interpret
+from probe_sql.vault.memory import Scratch
 
 Ints = NDArray[np.int64]
 
@@ -41,17 +43,28 @@ def folded(
     `values` and `deltas` are those of the measures; the formula is no constant.
     Privacy: one row changes an atom's excess by at most its delta, so excess/delta, rounded up,
     by at most 1; so do the least and the largest of such numbers. Sensitivity 1, however
-    many atoms there are (docs/proofs/ladder.md, section 9).
+    many atoms there are (docs/proofs/ladder.md, section 9). It is as secret as the measures: the
+    caller overwrites it after use.
     Utility: above 0 exactly where the formula holds.
     """
+    with Scratch() as scratch:
 
-    def rows(number: int) -> Ints:
-        atom = atoms[number]
-        sums = atom.sign * np.clip(values(atom.measure), -_FAR, _FAR)
-        excess: Ints = sums - np.clip(np.asarray(atom.threshold, dtype=np.int64), -_FAR, _FAR)
-        return -(-excess // deltas[atom.measure])
+        def rows(number: int) -> Ints:
+            atom = atoms[number]
+            column = scratch.keep(np.clip(values(atom.measure), -_FAR, _FAR))
+            column *= -atom.sign
+            column += np.clip(np.asarray(atom.threshold, dtype=np.int64), -_FAR, _FAR)
+            column //= deltas[atom.measure]
+            np.negative(column, out=column)
+            return column
 
-    def constant(_: bool) -> Ints:
-        raise InternalError("A constant condition is not measured.")
+        def least(parts: list[Ints]) -> Ints:
+            return reduce(lambda a, b: np.minimum(a, b, out=a), parts)
 
-    return interpret(formula, rows, np.minimum.reduce, np.maximum.reduce, constant)
+        def largest(parts: list[Ints]) -> Ints:
+            return reduce(lambda a, b: np.maximum(a, b, out=a), parts)
+
+        def constant(_: bool) -> Ints:
+            raise InternalError("A constant condition is not measured.")
+
+        return interpret(formula, rows, least, largest, constant).copy()

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from probe_sql.errors import DataError
+from probe_sql.vault.memory import Scratch
 from probe_sql.vault.noise import (
     NOISE_LIMIT,
     Coins,
@@ -56,10 +57,14 @@ def coarsen(
         return _within_limit(fine)
     n = len(fine)
     digits_needed(slow, loss)
-    stay = sampler.bernoulli(n, _stay_coin(slow, fast, loss))
-    fresh = sampler.geometric_at(2 * n, slow, loss)
-    extra = np.where(stay, 0, fresh[:n] - fresh[n:])
-    return saturating_sum(_within_limit(fine), extra, NOISE_LIMIT - 1)
+    with Scratch() as scratch:
+        stay = scratch.keep(sampler.bernoulli(n, _stay_coin(slow, fast, loss)))
+        fresh = scratch.keep(sampler.geometric_at(2 * n, slow, loss))
+        extra = fresh[:n]
+        extra -= fresh[n:]
+        extra[stay] = 0
+        start = scratch.keep(_within_limit(fine))
+        return saturating_sum(start, extra, NOISE_LIMIT - 1)
 
 
 def refine(
@@ -80,15 +85,20 @@ def refine(
     digits_needed(fast - slow, loss)
     cross_coin, beyond_coin = _refine_coins(slow, fast, loss)
     # Everything is drawn for every value, so that the work does not depend on the noise.
-    cross = sampler.bernoulli(n, cross_coin)
-    beyond = sampler.bernoulli(n, beyond_coin)
-    below = sampler.geometric_at(n, fast - slow, loss)
-    past = sampler.geometric_at(n, fast + slow, loss)
-    x = _within_limit(coarse)
-    size = np.abs(x)
-    above = np.where(beyond, size + 1 + past, size)
-    y = np.where(cross, -1 - past, np.where(below < size, below, above))
-    return _within_limit(np.where(x < 0, -y, y))
+    with Scratch() as scratch:
+        cross = scratch.keep(sampler.bernoulli(n, cross_coin))
+        beyond = scratch.keep(sampler.bernoulli(n, beyond_coin))
+        below = scratch.keep(sampler.geometric_at(n, fast - slow, loss))
+        past = scratch.keep(sampler.geometric_at(n, fast + slow, loss))
+        x = scratch.keep(_within_limit(coarse))
+        size = scratch.keep(np.abs(x))
+        past += 1
+        y = scratch.keep(size + past * beyond)  # |y| where nothing is crossed
+        np.copyto(y, below, where=below < size)
+        np.negative(past, out=past)
+        np.copyto(y, past, where=cross)
+        np.negative(y, out=y, where=x < 0)
+        return _within_limit(y)
 
 
 def _levels(

@@ -25,6 +25,7 @@ from probe_sql.measuring import Draw, Floats, Ints, Mask, OverBudget
 from probe_sql.plan.unit import ROW, Caps
 from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.folded import Comparison, folded
+from probe_sql.vault.memory import Scratch, sealed
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
 from probe_sql.vault.released import Released
 
@@ -60,9 +61,9 @@ class VaultMeter:
         epsilon_max: float,
         caps: Caps = ROW,
     ) -> None:
-        values = unsealed(exact)
+        measures = len(unsealed(exact))
         covered = {measure for members in row_types for measure in members}
-        if len(deltas) != len(values) or covered != set(range(len(values))):
+        if len(deltas) != measures or covered != set(range(measures)):
             raise InternalError("The plan's measures and row types do not fit the scan.")
         if exact.people != (caps.column is not None):
             raise InternalError("The caps are not those of the table that was scanned.")
@@ -175,6 +176,7 @@ class VaultMeter:
 
     # --- drawing ------------------------------------------------------------------------
 
+    @sealed
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         """Fresh noisy values of a measure for `groups`, in domain order; 0 elsewhere.
 
@@ -184,17 +186,18 @@ class VaultMeter:
         is formed. Groups that are not asked for are not read.
         """
         self._check(measure, epsilon, groups)
-        with self._lock:
+        with self._lock, Scratch() as scratch:
             values = self._values(measure)
             self._count(measure, self._steps(epsilon), groups)
             faults.point("vault.draw.before")
             asked = np.flatnonzero(groups)
-            noise = self._sampler.discrete_laplace(len(asked), epsilon, self._deltas[measure])
-            noisy = np.zeros(self.groups, dtype=np.int64)
-            noisy[asked] = add_noise(values[asked], noise)
+            delta = self._deltas[measure]
+            noise = scratch.keep(self._sampler.discrete_laplace(len(asked), epsilon, delta))
+            noisy = _blurred(values, asked, noise)
             faults.point("vault.draw.after")
             return noisy
 
+    @sealed
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 elsewhere.
 
@@ -204,7 +207,7 @@ class VaultMeter:
         coarser than the last; the last one again is the same value, at no loss.
         """
         self._check(measure, epsilon, groups)
-        with self._lock:
+        with self._lock, Scratch() as scratch:
             values, released = self._values(measure), self._released[measure]
             coarser = released.coarser(epsilon, groups)
             steps = self._steps(epsilon)
@@ -213,11 +216,11 @@ class VaultMeter:
             faults.point("vault.draw.before")
             released.sharpen(self._sampler, epsilon, self._deltas[measure], coarser)
             asked = np.flatnonzero(groups)
-            noisy = np.zeros(self.groups, dtype=np.int64)
-            noisy[asked] = add_noise(values[asked], released.noise(asked))
+            noisy = _blurred(values, asked, scratch.keep(released.noise(asked)))
             faults.point("vault.draw.after")
             return noisy
 
+    @sealed
     def fold(self, formula: Formula, comparisons: Sequence[Comparison]) -> int:
         """A new measure: how many rows a group is inside the formula, or lacks. Its number.
 
@@ -226,8 +229,8 @@ class VaultMeter:
         them are. Nothing is released until it is drawn.
         """
         behind = {comparisons[number].measure for number in atoms(formula)}
-        with self._lock:
-            column = folded(formula, comparisons, self._values, self._deltas)
+        with self._lock, Scratch() as scratch:
+            column = scratch.keep(folded(formula, comparisons, self._values, self._deltas))
             number = len(self._deltas)
             self._folded += (Exact([column], self.groups, self._exact.people),)
             self._row_types = tuple(
@@ -304,12 +307,10 @@ class VaultMeter:
         """Lower the charge to the loss of what was drawn and end drawing; returns that loss.
 
         Privacy: the loss counts every draw that was begun. If the ledger cannot be written,
-        the whole reservation stays charged.
+        the whole reservation stays charged. Exact values and noise are overwritten first.
         """
         with self._lock:
-            self._open = False
-            for exact in self._folded:
-                exact.close()
+            self._forget()
             if self._settled:
                 raise InternalError("The query was settled already.")
             self._ledger.settle(self._receipt, self.loss, outcome=outcome)
@@ -319,9 +320,15 @@ class VaultMeter:
     def close(self) -> None:
         """End drawing and forget the exact values; what is not settled stays charged."""
         with self._lock:
-            self._open = False
-            for exact in (self._exact, *self._folded):
-                exact.close()
+            self._forget()
+
+    def _forget(self) -> None:
+        """Overwrite exact values and noise: with what was released, noise gives exact values."""
+        self._open = False
+        for released in self._released:
+            released.close()
+        for exact in (*self._folded, self._exact):
+            exact.close()
 
     def __enter__(self) -> Self:
         return self
@@ -355,6 +362,16 @@ class VaultMeter:
         exact = steps * self._step
         nearest = float(exact)
         return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def _blurred(values: Ints, asked: Ints, noise: Ints) -> Ints:
+    """`values` plus `noise`, which is used up, at the places asked for; 0 elsewhere."""
+    noisy = np.zeros(len(values), dtype=np.int64)
+    with Scratch() as scratch:
+        exact = scratch.integers(len(asked))
+        np.take(values, asked, out=exact, mode="clip")  # any other mode makes a copy
+        noisy[asked] = add_noise(exact, noise)
+    return noisy
 
 
 def _claim(receipt: Receipt) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.errors import DataError
+from probe_sql.vault.memory import Scratch
 from probe_sql.vault.randomness import Words
 
 Ints = NDArray[np.int64]
@@ -153,8 +154,10 @@ class Sampler:
         Utility: P(V <= -s) = p^s / (1+p) for every integer s >= 1.
         Paper: replaces the continuous Laplace noise of section 3.2.
         """
-        both = self._geometric(2 * n, geometric_coins(*exact_rate(epsilon, delta)))
-        return both[:n] - both[n:]
+        with Scratch() as scratch:
+            coin = geometric_coins(*exact_rate(epsilon, delta))
+            both = scratch.keep(self._geometric(2 * n, coin))
+            return both[:n] - both[n:]
 
     def geometric(self, n: int, epsilon: Epsilon, delta: int) -> Ints:
         """`n` independent values g >= 0 with probability (1-p) p^g, p = exp(-epsilon/delta)."""
@@ -177,9 +180,13 @@ class Sampler:
         if digits.count == 0:
             return out
         step = max(1, _BLOCK // digits.count)
-        for start in range(0, n, step):
-            part = out[start : start + step]
-            part[:] = _from_digits(self._toss(len(part), digits))
+        try:
+            for start in range(0, n, step):
+                part = out[start : start + step]
+                _from_digits(self._toss(len(part), digits), part)
+        except BaseException:
+            out.fill(0)
+            raise
         return out
 
     def _toss(self, n: int, coin: Coins) -> Mask:
@@ -200,29 +207,44 @@ class Sampler:
         return shown
 
 
-def _from_digits(shown: Mask) -> Ints:
-    """Read column j of `shown` as a binary number, least significant digit first."""
+def _from_digits(shown: Mask, out: Ints) -> None:
+    """Read column j of `shown`, which is used up, as a binary number, least digit first."""
     count, n = shown.shape
     place = np.left_shift(1, np.arange(count) % 8).astype(np.uint8)
-    weighted = shown.view(np.uint8) * place[:, np.newaxis]
-    octets = np.zeros((n, 8), dtype=np.uint8)
-    for low in range(0, count, 8):
-        octets[:, low // 8] = np.bitwise_or.reduce(weighted[low : low + 8], axis=0)
-    return octets.view("<i8").reshape(n).astype(np.int64, copy=False)
+    with Scratch() as scratch:
+        weighted = scratch.keep(shown.view(np.uint8))
+        weighted *= place[:, np.newaxis]
+        octets = scratch.keep(np.zeros((n, 8), dtype=np.uint8))
+        for low in range(0, count, 8):
+            np.bitwise_or.reduce(weighted[low : low + 8], axis=0, out=octets[:, low // 8])
+        out[:] = octets.view("<i8").reshape(n)
 
 
 def saturating_sum(left: Ints, right: Ints, limit: int) -> Ints:
-    """Clamp the integer sum to [-limit, limit], as if computed without bounds; limit < 2^63."""
-    total = left + right
-    wrapped = ((left ^ total) & (right ^ total)) < 0
-    clamped = np.clip(total, -limit, limit)
-    return np.where(wrapped, np.where(right < 0, -limit, limit), clamped).astype(np.int64)
+    """Clamp the integer sum to [-limit, limit], as if computed without bounds; limit < 2^63.
+
+    Both arguments are used up: they hold zeros afterwards, however this ends.
+    """
+    with Scratch() as scratch:
+        scratch.keep(left)
+        scratch.keep(right)
+        total: Ints = left + right
+        # A sum has wrapped where its sign is that of neither operand; then it is the opposite.
+        left ^= total
+        right ^= total
+        left &= right
+        wrapped = left < 0
+        low = total < 0
+        np.clip(total, -limit, limit, out=total)
+        total[wrapped & low] = limit
+        total[wrapped & ~low] = -limit
+        return total
 
 
 def add_noise(exact: Ints, noise: Ints) -> Ints:
     """The integer sums exact + noise, saturated at +-2^62, never wrapped around.
 
     Privacy: the sum is formed over the integers and clamped afterwards, which is
-    post-processing. Clamping the noise before adding would not be.
+    post-processing. Clamping the noise before adding would not be. Both are used up.
     """
     return saturating_sum(exact, noise, NOISE_LIMIT)

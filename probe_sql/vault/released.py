@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from probe_sql.errors import InternalError
 from probe_sql.vault.gradual import refine
+from probe_sql.vault.memory import Scratch
 from probe_sql.vault.noise import Ints, Sampler
 
 Mask = NDArray[np.bool_]
@@ -15,7 +16,8 @@ Mask = NDArray[np.bool_]
 class Released:
     """Keeps the noise itself, not the saturated sum, because only noise can be refined.
 
-    Privacy: what is kept here is as secret as the exact values; it never leaves the vault.
+    Privacy: what is kept here is as secret as the exact values: with a released value it gives the
+    exact one. It never leaves the vault, and `close` overwrites it.
     """
 
     def __init__(self, groups: int) -> None:
@@ -36,12 +38,19 @@ class Released:
         """
         for last in np.unique(self._levels[groups]).tolist():
             at = np.flatnonzero(groups & (self._levels == last))
-            if last == 0:
-                self._noise[at] = sampler.discrete_laplace(len(at), epsilon, delta)
-            else:
-                self._noise[at] = refine(sampler, self._noise[at], last, epsilon, delta)
+            with Scratch() as scratch:
+                if last == 0:
+                    noise = sampler.discrete_laplace(len(at), epsilon, delta)
+                else:
+                    coarse = scratch.keep(self.noise(at))
+                    noise = refine(sampler, coarse, last, epsilon, delta)
+                self._noise[at] = scratch.keep(noise)
             self._levels[at] = epsilon
 
     def noise(self, at: Ints) -> Ints:
-        """The noise of these groups at their last level."""
+        """The noise of these groups at their last level, as a copy to be overwritten after use."""
         return self._noise[at]
+
+    def close(self) -> None:
+        """Overwrite the noise; nothing can be refined afterwards."""
+        self._noise.fill(0)

@@ -59,7 +59,7 @@ class Sharp(Sampler):
 class Remembering(Connection):
     """Plans a query once. Planning reads no private row and takes as long as all the rest."""
 
-    def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
+    def plan(self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any) -> Plan:
         known: dict[str, Plan] = self.__dict__.setdefault("_known", {})
         asked = repr((query, parameters, accuracy))
         if asked not in known:

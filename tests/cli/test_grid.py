@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe_sql.cli.grid import Grid, fitted, to_csv, to_json, to_markdown, to_table
-from probe_sql.cli.terminal import visible
+from probe_sql.text import csv_field, visible
 
 
 class Screen(io.StringIO):
@@ -78,7 +78,7 @@ def test_an_escape_in_a_key_is_spelled_out(monkeypatch: pytest.MonkeyPatch) -> N
     for text in (shown(grid, 80, monkeypatch), _written(grid)):
         assert "\x1b" not in text
         assert "\x07" not in text
-        assert r"\x1b]0;owned\x07" in text
+        assert r"\u001b]0;owned\u0007" in text
         assert r"two\nlines" in text
 
 
@@ -102,7 +102,7 @@ def test_csv_reads_back(rows: list[tuple[str, int | None]]) -> None:
     stream = io.StringIO()
     to_csv(Grid.of(["a", "b"], rows), stream)
     found = list(csv.reader(io.StringIO(stream.getvalue(), newline="")))
-    assert found == [["a", "b"], *([t, "" if n is None else str(n)] for t, n in rows)]
+    assert found == [["a", "b"], *([csv_field(t), "" if n is None else str(n)] for t, n in rows)]
 
 
 def test_json_writes_dates_and_decimals() -> None:

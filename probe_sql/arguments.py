@@ -1,0 +1,105 @@
+"""The arguments of the Python API, looked at before anything is opened or spent.
+
+What is wrong comes back as an `InterfaceError` that says what would work, and never as one of
+Python's own errors from somewhere inside.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from probe_sql.errors import InterfaceError
+
+_NO_SOURCE = (bytes, bytearray, bool, int, float, list, tuple, set, frozenset)
+
+
+def source(value: Any) -> None:
+    """Refuse what is neither a path nor anything that holds tables."""
+    if value is None or isinstance(value, _NO_SOURCE):
+        raise InterfaceError(
+            f"a source cannot be {_kind(value)}",
+            fix="pass a path, a URL, an Arrow table, a frame, or a mapping of names to those",
+        )
+    if isinstance(value, str | os.PathLike):
+        place(value, "source", "connect('clinic.duckdb', ...)")
+
+
+def path(value: Any, what: str, fix: str) -> str:
+    """The text of a path; what is none is refused."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InterfaceError(f"the {what} must be a path, not {_kind(value)}", fix=fix)
+    return text
+
+
+def place(value: Any, what: str, fix: str) -> None:
+    """Refuse what no file can be called."""
+    if "\0" in path(value, what, fix):
+        raise InterfaceError(f"the path of the {what} holds a zero byte", fix=fix)
+
+
+def analyst(value: Any) -> None:
+    """Refuse a name that no policy and no ledger could hold; None is nobody in particular."""
+    fix = "connect(..., analyst='maria')"
+    if value is None:
+        return
+    name(value, "analyst", fix)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InterfaceError(
+            "the analyst's name holds half of a surrogate pair, which is no character", fix=fix
+        ) from None
+
+
+def name(value: Any, what: str, fix: str) -> None:
+    """Refuse what is not text."""
+    if not isinstance(value, str):
+        raise InterfaceError(f"the {what} must be text, not {_kind(value)}", fix=fix)
+
+
+def parameters(value: Any) -> Sequence[Any]:
+    """The values of a query's `?`; None, which PEP 249's tools pass, is none."""
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise InterfaceError(
+            f"parameters must be a list or a tuple, not {_kind(value)}",
+            fix="db.sql(query, [value, ...])",
+        )
+    for place, each in enumerate(value):
+        if getattr(each, "shape", ()) != ():
+            raise InterfaceError(
+                f"parameter {place + 1} is an array",
+                fix="pass one number, text, date, timestamp, boolean or None for each ?",
+            )
+    return value
+
+
+def count(value: Any, what: str, fix: str) -> int:
+    """A whole number of at least 0."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InterfaceError(
+            f"the {what} must be a whole number, not {_kind(value)}", fix=fix
+        ) from None
+    if number < 0:
+        raise InterfaceError(f"the {what} is negative", fix=fix)
+    return number
+
+
+def callback(value: Any) -> None:
+    """Refuse a `progress` that could not be called."""
+    if value is not None and not callable(value):
+        raise InterfaceError(
+            f"progress must be a function, not {_kind(value)}",
+            fix="progress=lambda share: print(share)",
+        )
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else f"a value of the type {type(value).__name__}"

@@ -1,0 +1,84 @@
+"""How text that somebody else wrote is shown: the one owner of escaping.
+
+A query's text, a name in it, a key of a table or a path may hold characters that steer a
+terminal, hide or reorder what is read, or make a spreadsheet run a formula. Every writer for
+people passes such text through one of these functions; answers as Python values and files of
+JSON keep it whole.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+# Letters, marks and symbols to Unicode, and nothing to the eye. Controls, formats (bidirectional
+# ones among them), separators, surrogates and what is not assigned are not printable to Python.
+_UNSEEN = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, range(0xFE00, 0xFE10)))
+    + "".join(map(chr, range(0xE0100, 0xE01F0)))
+)
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the wide forms count in some locales
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&$@#])")
+
+
+def seen(character: str) -> bool:
+    """Whether a character shows itself: printable, and neither invisible nor a control."""
+    return character.isprintable() and character not in _UNSEEN
+
+
+def visible(text: str) -> str:
+    """`text` on one line, with whatever does not show itself spelled out as \\uXXXX.
+
+    Applying it twice is the same as once. A backslash stays as it is: the result is for
+    reading, and JSON is for machines.
+    """
+    if text.isprintable() and (text.isascii() or not any(c in _UNSEEN for c in text)):
+        return text
+    return "".join(c if seen(c) else _spelled(c) for c in text)
+
+
+def visible_lines(text: str) -> str:
+    """The same, with line breaks kept: for text that is shown as a block."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def csv_field(value: Any) -> Any:
+    """A value as a CSV field: text is visible and never begins as a formula does.
+
+    A spreadsheet runs fields that begin with = + - or @; an apostrophe before them makes it
+    text. Numbers and dates stay what they are, None is an empty field.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return value
+    shown = visible(value)
+    return "'" + shown if value.strip().startswith(_FORMULA) else shown
+
+
+def markdown(text: str) -> str:
+    """`text` inside a line or a cell of Markdown, without any markup of its own."""
+    return _MARKDOWN.sub(r"\\\1", visible(text))
+
+
+def in_html(text: str) -> str:
+    """`text` inside an element of HTML."""
+    return html.escape(visible(text))
+
+
+def in_json(value: Any, default: Callable[[Any], Any]) -> str:
+    """One JSON value, readable by people and whole for machines: escapes keep the text."""
+    text = json.dumps(value, default=default, ensure_ascii=False, allow_nan=False, indent=2)
+    if text.replace("\n", "").isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c == "\n" or seen(c) else json.dumps(c)[1:-1] for c in text)
+
+
+def _spelled(character: str) -> str:
+    code = ord(character)
+    return _SHORT.get(character) or (f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -286,3 +286,41 @@ def _only_table(source: Any, policy: Policy | None) -> str:
         why=f"It could be any of {names}.",
         fix=f'Say which is which: {{"{first}": ..., ...}}.',
     )
+
+
+def table_format(
+    path: str, names: Callable[[str], Sequence[str] | None] | None = None
+) -> str | None:
+    """The format whose log decides which files of a folder are rows: "Delta", "Iceberg", "Hudi".
+
+    None for plain files. Looked at are the path, if it is a folder, and all folders above, since
+    a file is part of the table that it lies in. `names` lists a folder, None where there is none;
+    without it the path is one of this machine.
+    """
+    listed = names or _names
+    places = [path] if names is not None else [os.path.abspath(path), os.path.realpath(path)]
+    for place in dict.fromkeys(places):
+        folder = place
+        while True:
+            if listed(f"{folder}/_delta_log") is not None:
+                return "Delta"
+            if listed(f"{folder}/.hoodie") is not None:
+                return "Hudi"
+            if any(_iceberg(name) for name in listed(f"{folder}/metadata") or ()):
+                return "Iceberg"
+            above = os.path.dirname(folder)
+            if above == folder or above.endswith(":"):
+                break
+            folder = above
+    return None
+
+
+def _iceberg(name: str) -> bool:
+    return name == "version-hint.text" or ".metadata.json" in name
+
+
+def _names(folder: str) -> Sequence[str] | None:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return None

@@ -113,6 +113,12 @@ class PostgresEngine(RemoteEngine):
         select = build.select([integer(1)], rows, where=[alone])
         return select.limit(1).sql(dialect=self.dialect)
 
+    def nothing(self, table: str) -> str:
+        """SQL that names a table and returns no row of it."""
+        origin = build.table(table, "t")
+        origin.set("db", build.name(self.schema, quoted=True))
+        return build.select([integer(1)], origin).limit(0).sql(dialect=self.dialect)
+
     def everything(self, table: str, columns: Mapping[str, SqlType]) -> str:
         """SQL for all rows of a public table, each value as text."""
         shape = find(self.shapes, table)

@@ -25,6 +25,7 @@ _KEY = re.compile(
 )
 _SECRET = re.compile(r"(password|passwd|pwd|secret|token|sig|accountkey|accesskey)\s*=\s*\S", re.I)
 _USER = re.compile(r":[^@]+@")
+_LOGIN = re.compile(r"://[^/?:@\[]*:(?!//|\d*(?:[/?,]|$))")  # a name, and no port after its colon
 
 
 def server(text: str) -> str | None:
@@ -66,10 +67,7 @@ def holds_secret(text: str) -> bool:
 def refuse_secrets(paths: Iterable[str]) -> None:
     """Raise `InterfaceError` for a path of Spark's with credentials in it: paths are shown."""
     for path in paths:
-        authority = str(path).partition("://")[2].partition("/")[0]
-        name, colon, port = authority.partition(":")
-        del name
-        if _SECRET.search(str(path)) or (colon and not port.isdecimal()):
+        if _SECRET.search(str(path)) or _LOGIN.search(str(path)):
             raise InterfaceError(
                 "A path or master of Spark holds credentials.",
                 why="Paths appear in messages and in the ledger. It is not repeated here.",

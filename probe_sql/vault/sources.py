@@ -151,6 +151,7 @@ def as_spark(source: Any) -> Spark:
         return source
     if not isinstance(source, str):
         return Spark(session=source)
+    refuse_secrets([source])
     master, _, listed = source.strip().partition(":")[2].partition("?")
     return Spark(master or None, dict(parse_qsl(listed)))
 
@@ -223,6 +224,10 @@ def _table_source(value: Any) -> Files | Frame:
 
 def _on_disk(name: str | bytes) -> Source:
     text = os.fsdecode(name)
+    if server(text) is not None:
+        raise InterfaceError(
+            "A server is not the source of one table.", fix="Give its address as the source itself."
+        )
     format_ = _format(text)
     path = Path(text)
     if not path.exists() and glob.has_magic(text):

@@ -142,14 +142,10 @@ def test_a_view_that_shows_other_values_each_time_is_refused(
 
 def test_a_foreign_table_is_refused(server: Server) -> None:
     schema = server.load({"events_": events.events(50), "sites": events.sites()})
-    try:
-        run(
-            server, "CREATE EXTENSION file_fdw", "CREATE SERVER files FOREIGN DATA WRAPPER file_fdw"
-        )
-    except Exception:
-        pytest.skip("file_fdw is not installed")
     run(
         server,
+        "CREATE FOREIGN DATA WRAPPER any_",
+        "CREATE SERVER far_away FOREIGN DATA WRAPPER any_",
         f"CREATE FOREIGN TABLE {schema}.far (site text) SERVER far_away",
         f"CREATE VIEW {schema}.events AS SELECT e.* FROM {schema}.events_ e"
         f" WHERE site IN (SELECT site FROM {schema}.far)",

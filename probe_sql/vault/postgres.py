@@ -26,7 +26,7 @@ from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.failures import FREE, Failure, scan_error
 from probe_sql.vault.postgres_address import Address, read_address, shorter, unreachable
-from probe_sql.vault.postgres_checks import BEHIND, hidden, unfixed, unreadable
+from probe_sql.vault.postgres_checks import BEHIND, alike, hidden, unfixed, unreadable
 from probe_sql.vault.postgres_types import COLUMNS, column_type
 from probe_sql.vault.runner import Runner
 
@@ -191,9 +191,8 @@ class PostgresRemote:
             if shape is None:
                 continue  # the policy's own check of schemas reports it
             self._check_rights(table, shape.name)
-            found = self._run(BEHIND, [self._address.schema, shape.name])[0]
-            if table in policy.tables and any(found):
-                raise unfixed(table, foreign=found[0])
+            if table in policy.tables:
+                self._check_rows(policy.tables[table], shape)
 
     def _check_rights(self, table: str, name: str) -> None:
         """Plan a statement that returns nothing: the server refuses where it would hide rows."""
@@ -202,6 +201,15 @@ class PostgresRemote:
             shown: Statement = ("SELECT set_config('row_security', 'on', true)", ())
             denied = self._tried([shown, probe]) is Failure.DENIED
             raise unreadable(table) if denied else hidden(table)
+
+    def _check_rows(self, table: Table, shape: Shape) -> None:
+        foreign, volatile = self._run(BEHIND, [self._address.schema, shape.name])[0]
+        if foreign or volatile:
+            raise unfixed(table.name, foreign)
+        person = find({name: name for name in shape.columns}, table.unit.column or "")
+        probe: Statement = (self._engine.nothing(shape.name, person), ())
+        if self._tried([probe]) is Failure.OTHER:
+            raise alike(table.name, str(person))
 
     def _tried(self, statements: Sequence[Statement]) -> list[Rows] | Failure:
         return self._runner.run(partial(_Link.transaction, begin=_READ, statements=statements))

@@ -63,3 +63,12 @@ def unfixed(table: str, foreign: bool) -> OperationalError:
         why="It samples rows, or calls a function that is VOLATILE, such as random().",
         fix="Declare functions that read alone STABLE or IMMUTABLE, or use a materialized view.",
     )
+
+
+def alike(table: str, column: str) -> OperationalError:
+    """The type of the person's column has no equality."""
+    return OperationalError(
+        f"People in {table} cannot be told apart by {column}.",
+        why="PostgreSQL cannot say of two values of its type whether they are equal.",
+        fix="Name another column in unit, or show this one as text in a view.",
+    )

@@ -155,6 +155,25 @@ def test_a_foreign_table_is_refused(server: Server) -> None:
         counted(server, schema)
 
 
+@pytest.mark.parametrize("type_", ["json", "xml", "point"])
+def test_people_of_a_type_without_equality_are_refused_on_opening(
+    type_: str, server: Server
+) -> None:
+    schema = server.load({})
+    run(
+        server,
+        f"CREATE TABLE {schema}.t (k int, who {type_})",
+        f"GRANT SELECT ON {schema}.t TO {READER}",
+    )
+    policy = parse_policy(
+        "[budget]\nepsilon = 1.0\n[tables.t]\nrows_per_group = 9\n"
+        "unit = { column = 'who', max_rows = 2, null = 'drop' }\n"
+        "[tables.t.columns]\nk = { keys = { integers = [0, 1] } }\nwho = {}\n"
+    )
+    with pytest.raises(OperationalError, match="cannot be told apart by who"):
+        open_backend(server.url(schema=schema), policy)
+
+
 # --- settings -------------------------------------------------------------------------------
 
 

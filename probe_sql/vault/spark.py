@@ -69,6 +69,7 @@ class SparkRemote:
         self._columns: dict[str, dict[str, SqlType]] = {}
         self._views: dict[str, str] = {}  # of all rows of a table
         self._frames: dict[str, Any] = {}  # likewise
+        self._paths = source.tables
         self._numbers = count()
         self._bounded: dict[str, _Bounded] = {}  # at most T rows of each person
         try:
@@ -164,7 +165,10 @@ class SparkRemote:
 
     def _marks(self, table: Table) -> tuple[str, ...]:
         frame = find(self._frames, table.name)
-        return self._run(lambda _session: file_marks(frame))
+        marks = self._run(lambda _session: file_marks(frame))
+        if find(self._paths, table.name) is not None and not any("path=" in m for m in marks):
+            raise scan_error(Failure.FILE)  # there were files when its columns were read
+        return marks
 
     def missing_people(self, table: Table) -> bool:
         """Whether some row of the table has no person."""

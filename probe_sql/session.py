@@ -28,6 +28,7 @@ from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.sql.engines.engine import DUCKDB, Engine
+from probe_sql.vault.addresses import holds_secret
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.memory import sealed
 from probe_sql.vault.meter import VaultMeter
@@ -342,6 +343,7 @@ __all__ = [
     "connect",
     "elsewhere",
     "explain_only",
+    "holds_secret",
     "identity",
     "ledger_place",
 ]

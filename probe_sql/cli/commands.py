@@ -27,6 +27,7 @@ def open_connection(arguments: Namespace) -> Connection:
     """Connect as the arguments say; a note tells when this made a new ledger."""
     from probe_sql.session import connect
 
+    warn_of_secret(arguments.db)
     connection = connect(
         arguments.db, find_policy(arguments), analyst=arguments.analyst,
         ledger=arguments.ledger, threads=arguments.threads, memory=arguments.memory,
@@ -34,6 +35,18 @@ def open_connection(arguments: Namespace) -> Connection:
     if connection.new_ledger:
         show_note("A new ledger was created: nothing had been spent on this database.")
     return connection
+
+
+def warn_of_secret(source: str | None) -> None:
+    """Say where a password is safe, if one was written on the command line."""
+    from probe_sql.session import holds_secret
+
+    if source is not None and holds_secret(source):
+        show_note(
+            "Warning: every user of this machine can read a password on the command line in the "
+            "process list, and the shell keeps it in its history. Leave it out of the address, "
+            "put it into ~/.pgpass (PGPASSFILE), PGPASSWORD or a service file, and change it."
+        )
 
 
 def find_policy(arguments: Namespace) -> str:
@@ -106,6 +119,7 @@ def explain(arguments: Namespace) -> int:
             "the query comes without a database or a policy",
             fix=f'{PROGRAM} explain --policy FILE "SELECT ..."',
         )
+    warn_of_secret(arguments.db)
     explanation = explain_only(
         _text(words[0] if words else None), find_policy(arguments), arguments.param,
         source=arguments.db, **accuracy_of(arguments),
@@ -140,6 +154,7 @@ def init(arguments: Namespace) -> int:
     from probe_sql.owner import draft
     from probe_sql.session import elsewhere
 
+    warn_of_secret(arguments.db)
     text = draft(arguments.db, displayed(arguments.db))
     if arguments.output == "-":
         sys.stdout.write(visible_lines(text))
@@ -175,6 +190,7 @@ def check(arguments: Namespace) -> int:
         raise UsageError(
             "neither a database nor a policy is named", fix=f"{PROGRAM} check DB --policy FILE"
         )
+    warn_of_secret(arguments.db)
     report = examine(find_policy(arguments), arguments.db)
     if arguments.format == "json":
         to_json(_report_dict(report), sys.stdout)

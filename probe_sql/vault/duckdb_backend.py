@@ -44,12 +44,13 @@ from probe_sql.sql.render import (
 from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType, parse_type
 from probe_sql.vault.backend import Progress, Schemas
-from probe_sql.vault.exact import Exact
+from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.failures import Failure, opening_error, scan_error
 from probe_sql.vault.loading import CATALOG, WHOLE, identifier, literal, load
 from probe_sql.vault.people import People
 from probe_sql.vault.runner import Runner
 from probe_sql.vault.sources import Files, Layout
+from probe_sql.vault.steady import file_marks, replaceable, steadily
 
 T = TypeVar("T")
 Ints = NDArray[np.int64]
@@ -97,6 +98,7 @@ class DuckDBBackend:
         self._latest: tuple[Scan, _Domain] | None = None
         self._rendered: tuple[tuple[Scan, bool, _Domain], list[str]] | None = None
         self._numbers = count()
+        self._private = layout.private
         self._people = People(layout, Path(self._spill) / "bounded", self._execute)
         try:
             self._set_limits(threads, memory)
@@ -287,16 +289,19 @@ class DuckDBBackend:
             self._people.bound(table, self._schemas, progress)
         statements = self._statements(scan, fuse, domain)
         faults.point("vault.scan.before")
-        columns: list[Ints] = []
-        for index, sql in enumerate(statements):
-            part = share(progress, index, len(statements))
-            columns += self._run(partial(_columns, sql=sql, prefix="m"), part)
+        read = partial(self._measured, statements, progress)
+        columns = steadily(read, partial(file_marks, replaceable(self._private, table)), wipe)
         exact = Exact(columns, domain.size, people)
-        for column in columns:
-            if column.flags.writeable:
-                column.fill(0)
+        wipe(columns)
         faults.point("vault.scan.after")
         return exact
+
+    def _measured(self, statements: Sequence[str], progress: Progress | None) -> list[Ints]:
+        columns: list[Ints] = []
+        for index, sql in enumerate(statements):
+            part = _share(progress, index, len(statements))
+            columns += self._run(partial(_columns, sql=sql, prefix="m"), part)
+        return columns
 
     def _statements(self, scan: Scan, fuse: bool, domain: _Domain) -> list[str]:
         """The SQL of a scan; that of the last one is kept, for whoever asks again."""
@@ -427,7 +432,7 @@ def _in_utc(value: Any) -> Any:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
 
 
-def share(progress: Progress | None, index: int, count: int) -> Progress | None:
+def _share(progress: Progress | None, index: int, count: int) -> Progress | None:
     """Progress of one scan of several as progress of all."""
     if progress is None or count == 1:
         return progress

@@ -94,3 +94,10 @@ def unsealed(exact: Exact) -> tuple[Ints, ...]:
         raise InternalError("The exact values were closed: nothing can be drawn from them.")
     values: tuple[Ints, ...] = columns
     return values
+
+
+def wipe(columns: Sequence[Ints]) -> None:
+    """Overwrite exact values that are needed no more with zeros."""
+    for column in columns:
+        if column.flags.writeable:
+            column.fill(0)

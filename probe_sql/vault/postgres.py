@@ -1,4 +1,4 @@
-"""PostgreSQL 13 and later: one read-only transaction for every scan.
+"""PostgreSQL 13 and later: one read-only transaction for all that a query reads.
 
 `open_postgres` is the one way in. The URL is libpq's, with two options of our own: `schema`,
 where the tables lie, and `statement_timeout`, after which the server ends a scan. The role needs
@@ -7,25 +7,26 @@ SELECT on the tables and no more; TEMPORARY on the database makes people quick t
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.errors import InterfaceError, InternalError, OperationalError, ScanError
-from probe_sql.policy.model import Table
-from probe_sql.policy.names import fold
+from probe_sql.policy.model import Policy, Table
+from probe_sql.policy.names import find, fold
 from probe_sql.sql.engines.postgres import POSTGRESQL, PostgresEngine, Shape
 from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.failures import FREE, Failure, scan_error
-from probe_sql.vault.postgres_address import Address, read_address, unreachable
+from probe_sql.vault.postgres_address import Address, read_address, shorter, unreachable
+from probe_sql.vault.postgres_checks import BEHIND, alike, hidden, unfixed, unreadable
 from probe_sql.vault.postgres_types import COLUMNS, column_type
 from probe_sql.vault.runner import Runner
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Rows = list[tuple[Any, ...]]
+Statement = tuple[str, Sequence[Any]]
 
 _READ = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _KEEP = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE"
@@ -44,8 +46,9 @@ _KEEP = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE"
 _SETTINGS = {
     "search_path": "pg_catalog", "timezone": "UTC", "datestyle": "ISO, YMD",
     "intervalstyle": "postgres", "extra_float_digits": "1", "bytea_output": "hex",
-    "standard_conforming_strings": "on", "transform_null_equals": "off",
-    "row_security": "on", "lock_timeout": "0",
+    "standard_conforming_strings": "on", "transform_null_equals": "off", "array_nulls": "on",
+    "gin_fuzzy_search_limit": "0", "lock_timeout": "0",
+    "row_security": "off",  # an error instead of fewer rows
 }  # fmt: skip
 _OLDEST = 13
 _BOUNDED = "probe_sql_bounded_"
@@ -57,6 +60,10 @@ class _Link:
     def __init__(self, connection: psycopg.Connection[Any], timeout: str) -> None:
         self._connection = connection
         self._cancelled = False
+        self.limit(timeout)
+
+    def limit(self, timeout: str) -> None:
+        """Have the server end statements that take longer."""
         settings = {**_SETTINGS, "statement_timeout": timeout}
         calls = ", ".join(f"set_config('{name}', '{v}', true)" for name, v in settings.items())
         self._prepare = f"SELECT {calls}"
@@ -73,22 +80,22 @@ class _Link:
         """Not known: the server does not tell."""
         return -1.0
 
-    def transaction(self, begin: str, statements: Sequence[tuple[str, Sequence[Any]]]) -> Rows:
-        """Run statements in one transaction; returns what the last one returned."""
+    def transaction(self, begin: str, statements: Sequence[Statement]) -> list[Rows]:
+        """Run statements in one transaction, on one snapshot; returns what each returned."""
         self._cancelled = False
-        rows: Rows = []
+        found: list[Rows] = []
         with self._connection.cursor() as cursor:
             try:
                 cursor.execute(begin)
                 cursor.execute(self._prepare)
                 for sql, parameters in statements:
                     cursor.execute(sql, parameters or None)
-                    rows = cursor.fetchall() if cursor.description is not None else []
+                    found.append(cursor.fetchall() if cursor.description is not None else [])
                 cursor.execute("COMMIT")
             except BaseException:
                 self._abandon()
                 raise
-        return rows
+        return found
 
     def _abandon(self) -> None:
         """End the transaction; once more where an interrupt that came late has hit that too."""
@@ -124,21 +131,27 @@ class PostgresRemote:
     def __init__(self, link: _Link, address: Address) -> None:
         self._link = link
         self._address = address
+        self._timeout = address.timeout
         self._runner = Runner(link, link.classify)
         self._closed = False
-        self._names = count(1)
         self._bounded: dict[str, Any] = {}
         self._engine: PostgresEngine = replace(POSTGRESQL, schema=address.schema)
         self._may_keep = self._check()
         self._engine = replace(self._engine, shapes=self._shapes())
 
     def _check(self) -> bool:
-        """Check the server's encoding and the schema; whether temporary tables can be made."""
+        """Check the server's encoding and the schema; whether temporary tables can be made.
+
+        The role's own time limit holds where it is the shorter one.
+        """
         sql = (
             "SELECT current_setting('server_encoding'), to_regnamespace(quote_ident($1)) IS NULL,"
-            " has_database_privilege(current_database(), 'TEMPORARY') AND NOT pg_is_in_recovery()"
+            " has_database_privilege(current_database(), 'TEMPORARY') AND NOT pg_is_in_recovery(),"
+            " (SELECT reset_val FROM pg_settings WHERE name = 'statement_timeout')"
         )
-        encoding, missing, keep = self._run(sql, [self._address.schema])[0]
+        encoding, missing, keep, limit = self._run(sql, [self._address.schema])[0]
+        self._timeout = shorter(self._address.timeout, limit)
+        self._link.limit(self._timeout)
         if encoding != "UTF8":
             raise OperationalError(
                 f"The database {self._address.database} is not in the encoding UTF8.",
@@ -167,6 +180,40 @@ class PostgresRemote:
         """Tables and views that the role may read, their columns and types."""
         return {name: shape.columns for name, shape in self._engine.shapes.items()}
 
+    def check(self, policy: Policy) -> None:
+        """Raise `OperationalError` for a table whose rows are not all there, or not fixed.
+
+        Privacy: row-level security would have the role's rights decide which rows are counted,
+        and under a view that shows other values each time one row could be several.
+        """
+        for table in (*policy.tables, *policy.public):
+            shape = find(self._engine.shapes, table)
+            if shape is None:
+                continue  # the policy's own check of schemas reports it
+            self._check_rights(table, shape.name)
+            if table in policy.tables:
+                self._check_rows(policy.tables[table], shape)
+
+    def _check_rights(self, table: str, name: str) -> None:
+        """Plan a statement that returns nothing: the server refuses where it would hide rows."""
+        probe: Statement = (self._engine.nothing(name), ())
+        if self._tried([probe]) is Failure.DENIED:
+            shown: Statement = ("SELECT set_config('row_security', 'on', true)", ())
+            denied = self._tried([shown, probe]) is Failure.DENIED
+            raise unreadable(table) if denied else hidden(table)
+
+    def _check_rows(self, table: Table, shape: Shape) -> None:
+        foreign, volatile = self._run(BEHIND, [self._address.schema, shape.name])[0]
+        if foreign or volatile:
+            raise unfixed(table.name, foreign)
+        person = find({name: name for name in shape.columns}, table.unit.column or "")
+        probe: Statement = (self._engine.nothing(shape.name, person), ())
+        if self._tried([probe]) is Failure.OTHER:
+            raise alike(table.name, str(person))
+
+    def _tried(self, statements: Sequence[Statement]) -> list[Rows] | Failure:
+        return self._runner.run(partial(_Link.transaction, begin=_READ, statements=statements))
+
     def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
         """All rows of a public table as text, column by column, in a form DuckDB reads."""
         rows = self._run(self._engine.everything(_spelled(self._engine.shapes, table), columns))
@@ -178,23 +225,23 @@ class PostgresRemote:
         ]
 
     def tallies(
-        self, scan: Scan, carried: Sequence[Carried], progress: Progress | None
-    ) -> Sequence[Ints]:
-        """Run one scan: the columns `o`, `n0`, `n1`, ... of its result, in no order of rows."""
-        table = scan.relation.table
-        if table.unit.column is not None and table.name not in self._bounded:
-            raise InternalError("A table of people was scanned before it was bounded.")
-        source = self._bounded.get(table.name, (table.name,))
-        sql = self._engine.statement(scan, source)
+        self, scans: Sequence[Scan], carried: Sequence[Carried], progress: Progress | None
+    ) -> Sequence[Sequence[Ints]]:
+        """Run the scans of a query in one transaction, which sees one state of the rows."""
         parameters = [
             [_from_duckdb(value) for value in values] if type_.temporal else list(values)
             for one in carried
             for values, type_ in zip(one.columns, one.relation.columns.values(), strict=True)
         ]
-        rows = self._run(sql, parameters, progress)
-        width = 1 + len(scan.tallies)
-        table_ = np.array(rows, dtype=np.int64).reshape(len(rows), width)
-        return [np.ascontiguousarray(table_[:, place]) for place in range(width)]
+        statements = [(self._statement(scan), parameters) for scan in scans]
+        found = self._transaction(statements, progress)
+        return [_columns(rows, 1 + len(s.tallies)) for s, rows in zip(scans, found, strict=True)]
+
+    def _statement(self, scan: Scan) -> str:
+        table = scan.relation.table
+        if table.unit.column is not None and table.name not in self._bounded:
+            raise InternalError("A table of people was scanned before it was bounded.")
+        return self._engine.statement(scan, self._bounded.get(table.name, (table.name,)))
 
     def missing_people(self, table: Table) -> bool:
         """Whether some row of the table has no person."""
@@ -205,16 +252,18 @@ class PostgresRemote:
 
         The rows that stay are kept in a temporary table, which ends with the connection. Where
         the role cannot make one they are found anew in every scan: the same ones, but slowly.
+        Its name is nobody else's: through a pool that shares sessions another connection's table
+        is never read in its place.
         """
         if not self._may_keep:
             self._bounded[table.name] = self._engine.bounded_rows(table, key)
             return
-        target = f"{_BOUNDED}{next(self._names)}"
-        statements: list[tuple[str, Sequence[Any]]] = [
+        target = f"{_BOUNDED}{secrets.token_hex(8)}"
+        statements = [
             (self._engine.bounding(table, key, target), ()),
             (f'ANALYZE pg_temp."{target}"', ()),
         ]
-        self._outcome(partial(_Link.transaction, begin=_KEEP, statements=statements), progress)
+        self._transaction(statements, progress, _KEEP)
         self._bounded[table.name] = self._engine.temporary(target)
 
     def interrupt(self) -> None:
@@ -227,14 +276,13 @@ class PostgresRemote:
             self._closed = True
             self._link.close()
 
-    def _run(
-        self, sql: str, parameters: Sequence[Any] = (), progress: Progress | None = None
-    ) -> Rows:
-        statements = [(sql, parameters)]
-        work = partial(_Link.transaction, begin=_READ, statements=statements)
-        return self._outcome(work, progress)
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        return self._transaction([(sql, parameters)])[0]
 
-    def _outcome(self, work: partial[Rows], progress: Progress | None) -> Rows:
+    def _transaction(
+        self, statements: Sequence[Statement], progress: Progress | None = None, begin: str = _READ
+    ) -> list[Rows]:
+        work = partial(_Link.transaction, begin=begin, statements=statements)
         if self._closed:
             raise InterfaceError("The database is closed.", fix="Connect again.")
         outcome = self._runner.run(work, progress)
@@ -247,13 +295,13 @@ class PostgresRemote:
         if failure is Failure.TIMEOUT:
             raise ScanError(
                 "The server ended the scan.",
-                why=f"It took longer than {self._address.timeout}, or was cancelled there. {FREE}",
-                fix="Allow more with ?statement_timeout=2h in the URL.",
+                why=f"It took longer than {self._timeout}, or was cancelled there. {FREE}",
+                fix="Allow more with ?statement_timeout=2h in the URL, up to the role's own limit.",
             )
         if failure is Failure.DENIED:
             raise ScanError(
                 "The server did not let this role read what the scan needs.",
-                why=FREE,
+                why=f"It lost its rights, or row-level security would hide rows from it. {FREE}",
                 fix=f"Ask the owner to GRANT SELECT on the tables of {self._address.schema}.",
             )
         if failure is Failure.MEMORY:
@@ -304,6 +352,11 @@ def open_postgres(url: str) -> PostgresRemote:
     except BaseException:
         link.close()
         raise
+
+
+def _columns(rows: Rows, width: int) -> list[Ints]:
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), width)
+    return [np.ascontiguousarray(table[:, place]) for place in range(width)]
 
 
 def _distinct(columns: Mapping[str, SqlType]) -> dict[str, SqlType]:

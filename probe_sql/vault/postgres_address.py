@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode
 
 from probe_sql.errors import InterfaceError, OperationalError
 
 _TIMEOUT = "30min"
-_DURATION = re.compile(r"\d{1,9}(ms|s|min|h|d)|0")
+_DURATION = re.compile(r"(\d{1,9})(ms|s|min|h|d)|(0)")
+_UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_URL = re.compile(
+    r"postgres(?:ql)?://(?P<place>[^/?#]*)(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?", re.I
+)
+_HOST = re.compile(r"(\[[0-9a-f:.%]+\]|[^:\[\]@]*)(:\d{0,5})?", re.I)
+_CHOOSING = ("host", "hostaddr", "port", "dbname", "service")  # options that name a database
 _DEFAULTS = {
     "connect_timeout": "10", "application_name": "probe-sql", "keepalives_idle": "60",
     "keepalives_interval": "10", "keepalives_count": "6",
+    "options": "",  # else the variable PGOPTIONS would set what it likes
 }  # fmt: skip
 
 
@@ -36,25 +44,47 @@ class Address:
         return f"{host}:{self.parameters.get('port') or 5432}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A URL, cut where its parts surely end."""
+
+    login: str = field(repr=False)
+    hosts: str
+    path: str
+    options: tuple[tuple[str, str], ...] = field(repr=False)
+
+    def url(self, options: Sequence[tuple[str, str]]) -> str:
+        return f"postgresql://{self.login}{self.hosts}{self.path}?{urlencode(options)}"
+
+
+def identity(url: str) -> str:
+    """The name of a database for its ledger: the server and the database, no credentials.
+
+    Raises `InterfaceError`, without quoting it, for a URL whose parts cannot be told apart.
+    """
+    parts = _parts(url)
+    port = "" if re.search(r":\d+$", parts.hosts) else ":5432"
+    chosen = sorted((name, value) for name, value in parts.options if name in _CHOOSING)
+    return (
+        f"postgresql://{parts.hosts.lower() or 'localhost'}{port}{parts.path}"
+        f"{'?' if chosen else ''}{urlencode(chosen)}"
+    )
+
+
 def read_address(url: str) -> Address:
     """Read a URL; raises `InterfaceError`, without quoting it, where that fails."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
+    parts = _parts(url)
+    ours = {k: v for k, v in parts.options if k in ("schema", "statement_timeout")}
+    theirs = [(k, v) for k, v in parts.options if k not in ours]
     try:
-        parts = urlsplit(url)
-        options = parse_qsl(parts.query, keep_blank_values=True)
-        ours = {k: v for k, v in options if k in ("schema", "statement_timeout")}
-        theirs = urlencode([(k, v) for k, v in options if k not in ours])
-        parameters = conninfo_to_dict(urlunsplit(parts._replace(query=theirs)))
+        parameters = conninfo_to_dict(parts.url(theirs))
     except (ProgrammingError, ValueError):
-        parameters, ours = {}, {}
+        parameters = {}
     if not parameters:
-        raise InterfaceError(
-            "The URL of the PostgreSQL database cannot be read.",
-            why="It is not repeated here, since it may hold a password.",
-            fix="postgresql://user@host:5432/database?schema=public, with %40 for @ in a password",
-        )
+        raise _unreadable()
     timeout = ours.get("statement_timeout", _TIMEOUT)
     if not _DURATION.fullmatch(timeout):
         raise InterfaceError(
@@ -62,8 +92,48 @@ def read_address(url: str) -> Address:
             fix="statement_timeout=90s, 30min or 2h; 0 for no limit",
         )
     known = {**_DEFAULTS, **{k: v for k, v in parameters.items() if v is not None}}
+    if "-" in (word[:1] for word in str(known["options"]).split()):
+        raise InterfaceError(
+            "The URL holds settings of the session.",
+            why="They would decide what a scan sees; it has settings of its own.",
+            fix="Leave options=-c... out. The owner can set what a role needs with ALTER ROLE.",
+        )
     known["client_encoding"] = "UTF8"
     return Address(known, ours.get("schema") or "public", timeout)
+
+
+def shorter(timeout: str, milliseconds: str) -> str:
+    """The shorter of two time limits, the second in milliseconds; 0 is none."""
+    found = _DURATION.fullmatch(timeout)
+    assert found is not None
+    mine = int(found[1] or 0) * _UNITS[found[2] or "ms"]
+    theirs = int(milliseconds)
+    return f"{theirs}ms" if theirs and (not mine or theirs < mine) else timeout
+
+
+def _parts(url: str) -> _Parts:
+    """Privacy: a character of the password that was not encoded must not end it early, so that
+    the rest would be taken for a host and named. Where that can be, the URL is refused."""
+    found = _URL.fullmatch(url.strip())
+    if found is None or any("@" in (part or "") for part in (found["path"], found["query"])):
+        raise _unreadable()
+    login, at, hosts = found["place"].rpartition("@")
+    if "@" in login or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
+        raise _unreadable()
+    try:
+        options = parse_qsl(found["query"] or "", keep_blank_values=True, strict_parsing=False)
+    except ValueError:
+        raise _unreadable() from None
+    return _Parts(login + at, hosts, found["path"] or "", tuple(options))
+
+
+def _unreadable() -> InterfaceError:
+    return InterfaceError(
+        "The URL of the PostgreSQL database cannot be read.",
+        why="It is not repeated here, since it may hold a password.",
+        fix="postgresql://user@host:5432/database?schema=public; in a password write %40 for @, "
+        "%2F for /, %3A for :, %3F for ? and %23 for #",
+    )
 
 
 def unreachable(address: Address, error: Exception) -> OperationalError:

@@ -21,12 +21,11 @@ from probe_sql.errors import InternalError
 from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find
 from probe_sql.sql.engines.engine import Engine, RemoteEngine, Shipped, shipped
-from probe_sql.sql.render import separate
 from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
-from probe_sql.vault.duckdb_backend import DuckDBBackend, share
-from probe_sql.vault.exact import Exact
+from probe_sql.vault.duckdb_backend import DuckDBBackend
+from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.people import check_people
 from probe_sql.vault.shelf import kept_key
 from probe_sql.vault.sources import Layout, Texts, public_files
@@ -58,14 +57,22 @@ class Remote(Protocol):
         """Tables and views, their columns and types in DuckDB's names; schemas are public."""
         ...
 
+    def check(self, policy: Policy) -> None:
+        """Raise `OperationalError` for a table that cannot be read as it is; reads no row."""
+        ...
+
     def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
         """All rows of a public table as text, column by column, in a form DuckDB reads."""
         ...
 
     def tallies(
-        self, scan: Scan, carried: Sequence[Carried], progress: Progress | None
-    ) -> Sequence[Ints]:
-        """Run one scan: the columns `o`, `n0`, `n1`, ... of its result, in no order of rows."""
+        self, scans: Sequence[Scan], carried: Sequence[Carried], progress: Progress | None
+    ) -> Sequence[Sequence[Ints]]:
+        """Run the scans of a query: of each the columns `o`, `n0`, ..., in no order of rows.
+
+        Privacy: all of them read one state of the rows, whoever writes meanwhile. Filters that
+        exclude each other are charged once, and a row that changed in between would meet both.
+        """
         ...
 
     def missing_people(self, table: Table) -> bool:
@@ -106,6 +113,8 @@ class RemoteBackend:
         self._turn = threading.Lock()
         try:
             self._schemas = remote.schemas()
+            if policy is not None:
+                remote.check(policy)
             layout = Layout(None, {}, {**self._copied(policy), **public_files(policy)})
             self._local = DuckDBBackend(layout, policy, threads=threads, memory=memory)
         except BaseException:
@@ -167,17 +176,15 @@ class RemoteBackend:
             return Exact((), size, people)
         if people:
             self._bound(table, progress)
-        parts = [scan] if fuse else separate(scan)
+        parts = self._remote.engine.passes(scan, fuse)
         carried = [Carried(one, self._local.texts(scan, one)) for one in shipped(scan)]
         faults.point("vault.scan.before")
         columns: list[Ints] = []
-        for index, part in enumerate(parts):
-            found = self._remote.tallies(part, carried, share(progress, index, len(parts)))
-            columns += self._combined(part, found, size)
+        found = self._remote.tallies(parts, carried, progress)
+        for part, tallies in zip(parts, found, strict=True):
+            columns += self._combined(part, tallies, size)
         exact = Exact(columns, size, people)
-        for column in columns:
-            if column.flags.writeable:
-                column.fill(0)
+        wipe(columns)
         faults.point("vault.scan.after")
         return exact
 

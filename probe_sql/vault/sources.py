@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,8 @@ from urllib.parse import parse_qsl
 from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.policy.model import Policy
 from probe_sql.types import SqlType
+from probe_sql.vault import postgres_address
+from probe_sql.vault.addresses import POSTGRES, refuse_secrets, server
 
 if TYPE_CHECKING:
     from probe_sql.vault.backend import Backend
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 _PARQUET = (".parquet", ".pq", ".parq")
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FRAMES = ("pyarrow", "pandas", "polars")
-POSTGRES = ("postgresql://", "postgres://")
-SPARK = "spark:"
 _FIX = "Give a DuckDB database, Parquet or CSV files, an Arrow table, or a frame."
 
 
@@ -76,6 +75,9 @@ class Spark:
     tables: Mapping[str, str] = field(default_factory=dict)
     session: Any = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        refuse_secrets([*self.tables.values(), self.master or ""])
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -121,20 +123,20 @@ def open_backend(
 
 
 def elsewhere(source: Any) -> bool:
-    """Whether the rows are in a server, and not in a file or frame."""
+    """Whether the rows are in a server, and not in a file or frame.
+
+    Raises `InterfaceError` for the address of a server that cannot be opened, without it.
+    """
     if isinstance(source, str):
-        return source.startswith((*POSTGRES, SPARK))
+        return server(source) is not None
     library = type(source).__module__.partition(".")[0]
     return isinstance(source, Spark) or library == "pyspark"
 
 
 def identity(source: Any) -> str:
     """The name of a source for its ledger, without credentials."""
-    if isinstance(source, str) and source.startswith(POSTGRES):
-        place, _, _ = source.partition("://")[2].partition("?")
-        host, slash, database = place.rpartition("@")[2].partition("/")
-        port = "" if re.search(r":\d+$", host) else ":5432"
-        return f"postgresql://{host.lower() or 'localhost'}{port}{slash}{database}"
+    if isinstance(source, str) and server(source) == POSTGRES:
+        return postgres_address.identity(source)
     if elsewhere(source):
         tables = as_spark(source).tables
         listed = "&".join(f"{table}={path}" for table, path in sorted(tables.items()))
@@ -149,7 +151,8 @@ def as_spark(source: Any) -> Spark:
         return source
     if not isinstance(source, str):
         return Spark(session=source)
-    master, _, listed = source.removeprefix(SPARK).partition("?")
+    refuse_secrets([source])
+    master, _, listed = source.strip().partition(":")[2].partition("?")
     return Spark(master or None, dict(parse_qsl(listed)))
 
 
@@ -160,7 +163,7 @@ def _remote(
     from probe_sql.vault.remote import Remote, RemoteBackend
 
     remote: Remote
-    if isinstance(source, str) and source.startswith(POSTGRES):
+    if isinstance(source, str) and server(source) == POSTGRES:
         from probe_sql.vault.postgres import open_postgres
 
         remote = open_postgres(source)
@@ -221,6 +224,10 @@ def _table_source(value: Any) -> Files | Frame:
 
 def _on_disk(name: str | bytes) -> Source:
     text = os.fsdecode(name)
+    if server(text) is not None:
+        raise InterfaceError(
+            "A server is not the source of one table.", fix="Give its address as the source itself."
+        )
     format_ = _format(text)
     path = Path(text)
     if not path.exists() and glob.has_magic(text):
@@ -286,3 +293,41 @@ def _only_table(source: Any, policy: Policy | None) -> str:
         why=f"It could be any of {names}.",
         fix=f'Say which is which: {{"{first}": ..., ...}}.',
     )
+
+
+def table_format(
+    path: str, names: Callable[[str], Sequence[str] | None] | None = None
+) -> str | None:
+    """The format whose log decides which files of a folder are rows: "Delta", "Iceberg", "Hudi".
+
+    None for plain files. Looked at are the path, if it is a folder, and all folders above, since
+    a file is part of the table that it lies in. `names` lists a folder, None where there is none;
+    without it the path is one of this machine.
+    """
+    listed = names or _names
+    places = [path] if names is not None else [os.path.abspath(path), os.path.realpath(path)]
+    for place in dict.fromkeys(places):
+        folder = place
+        while True:
+            if listed(f"{folder}/_delta_log") is not None:
+                return "Delta"
+            if listed(f"{folder}/.hoodie") is not None:
+                return "Hudi"
+            if any(_iceberg(name) for name in listed(f"{folder}/metadata") or ()):
+                return "Iceberg"
+            above = os.path.dirname(folder)
+            if above == folder or above.endswith(":"):
+                break
+            folder = above
+    return None
+
+
+def _iceberg(name: str) -> bool:
+    return name == "version-hint.text" or ".metadata.json" in name
+
+
+def _names(folder: str) -> Sequence[str] | None:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return None

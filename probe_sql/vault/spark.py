@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.errors import InternalError, OperationalError, ProbeError, ScanError
-from probe_sql.policy.model import Table
+from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
 from probe_sql.sql.engines.engine import RemoteEngine
 from probe_sql.sql.engines.spark import SPARK
@@ -20,17 +22,30 @@ from probe_sql.sql.engines.spark_types import from_spark, spark_type
 from probe_sql.sql.scan import Scan
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.exact import wipe
 from probe_sql.vault.failures import FREE, Failure, scan_error
 from probe_sql.vault.remote import Carried, Remote
 from probe_sql.vault.runner import Runner
 from probe_sql.vault.sources import Spark
+from probe_sql.vault.spark_files import check_format, file_marks
 from probe_sql.vault.spark_link import Link, library, plain
+from probe_sql.vault.steady import steadily
 
 T = TypeVar("T")
 Ints = NDArray[np.int64]
 
 _BROADCAST = 2_000_000  # rows of a public relation that every task gets whole
 _CALENDAR = re.compile(r"(\d{4,})(-\d\d-\d\d.*?)( \(BC\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """The rows that stay of each person: their view and cache, and what they were made of."""
+
+    view: str
+    frame: Any
+    key: int
+    marks: tuple[str, ...]
 
 
 def open_spark(source: Spark) -> Remote:
@@ -53,7 +68,10 @@ class SparkRemote:
         self._runner = Runner(self._link, self._link.classify)
         self._columns: dict[str, dict[str, SqlType]] = {}
         self._views: dict[str, str] = {}  # of all rows of a table
-        self._bounded: dict[str, tuple[str, Any]] = {}  # of at most T rows of each person
+        self._frames: dict[str, Any] = {}  # likewise
+        self._paths = source.tables
+        self._numbers = count()
+        self._bounded: dict[str, _Bounded] = {}  # at most T rows of each person
         try:
             self._outcome(lambda link: link.start(), "Spark")
             self._open(source)
@@ -93,6 +111,7 @@ class SparkRemote:
         view = f"probe_sql_table{len(self._views)}"
         frame.createOrReplaceTempView(view)
         self._views[name] = view
+        self._frames[name] = frame
         self._columns[name] = {
             field.name: from_spark(field.dataType.simpleString()) for field in frame.schema.fields
         }
@@ -100,6 +119,14 @@ class SparkRemote:
     def schemas(self) -> Schemas:
         """The tables as they were on opening."""
         return self._columns
+
+    def check(self, policy: Policy) -> None:
+        """Raise `OperationalError` for a table whose files are not all rows."""
+        for table in (*policy.tables, *policy.public):
+            frame = find(self._frames, table)
+            if frame is not None:
+                work = partial(check_format, frame=frame, table=table)
+                self._run(work, f"the table {table}")
 
     def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
         """All rows of a public table as text, column by column."""
@@ -111,22 +138,37 @@ class SparkRemote:
     # --- scans ----------------------------------------------------------------------------
 
     def tallies(
-        self, scan: Scan, carried: Sequence[Carried], progress: Progress | None
-    ) -> Sequence[Ints]:
-        """Run one scan as one job: the columns `o`, `n0`, ... of its result."""
+        self, scans: Sequence[Scan], carried: Sequence[Carried], progress: Progress | None
+    ) -> Sequence[Sequence[Ints]]:
+        """Run the one scan of a query as one job: the columns `o`, `n0`, ... of its result.
+
+        Privacy: a job reads each row once, so that it meets one of the filters that exclude each
+        other. Files that were replaced meanwhile are read again, and people's rows bounded anew.
+        """
+        (scan,) = scans
         table = scan.relation.table
-        view = self._bounded_view(table) if table.unit.column is not None else None
-        sql = self.engine.statement(scan, (view or self._view(table.name),))
 
         def work(session: Any) -> list[Ints]:
             for one in carried:
                 _ship(session, one)
-            found = _fetched(session, sql)
+            found = _fetched(session, self.engine.statement(scan, (self._scanned(table),)))
             if any(column.null_count for column in found.columns):
                 raise InternalError("A scan returned NULL for a group.")
             return [np.array(column.to_numpy(), dtype=np.int64) for column in found.columns]
 
-        return self._run(work, progress=progress)
+        def read() -> list[Ints]:
+            if table.unit.column is not None:
+                self._renew(table, progress)
+            return self._run(work, progress=progress)
+
+        return [steadily(read, partial(self._marks, table), wipe)]
+
+    def _marks(self, table: Table) -> tuple[str, ...]:
+        frame = find(self._frames, table.name)
+        marks = self._run(lambda _session: file_marks(frame))
+        if find(self._paths, table.name) is not None and not any("path=" in m for m in marks):
+            raise scan_error(Failure.FILE)  # there were files when its columns were read
+        return marks
 
     def missing_people(self, table: Table) -> bool:
         """Whether some row of the table has no person."""
@@ -143,11 +185,12 @@ class SparkRemote:
         schema = find(self._columns, table.name)
         assert schema is not None
         sql = bounded_rows(table, schema, self._view(table.name), key)
-        view = f"probe_sql_bounded{len(self._bounded)}"
+        view = f"probe_sql_bounded{next(self._numbers)}"
 
-        def work(session: Any) -> Any:
+        def work(session: Any) -> _Bounded:
             from pyspark import StorageLevel
 
+            marks = file_marks(find(self._frames, table.name))
             frame = session.sql(sql).persist(StorageLevel.MEMORY_AND_DISK)
             try:
                 frame.count()
@@ -155,15 +198,26 @@ class SparkRemote:
             except BaseException:
                 frame.unpersist()
                 raise
-            return frame
+            return _Bounded(view, frame, key, marks)
 
-        self._bounded[table.name] = (view, self._run(work, progress=progress))
+        self._bounded[table.name] = self._run(work, progress=progress)
 
-    def _bounded_view(self, table: Table) -> str:
+    def _renew(self, table: Table, progress: Progress | None) -> None:
+        """Bound the rows again where files have changed since: of a lost part of the cache the
+        rows would be others than those that the rest was made of."""
+        bounded = self._known(table)
+        if bounded.marks != self._marks(table):
+            self._run(lambda _session: bounded.frame.unpersist(blocking=True))
+            self.bound(table, bounded.key, progress)
+
+    def _scanned(self, table: Table) -> str:
+        return self._view(table.name) if table.unit.column is None else self._known(table).view
+
+    def _known(self, table: Table) -> _Bounded:
         """Privacy: until its rows are bounded, nothing of the table can be counted."""
         if table.name not in self._bounded:
             raise InternalError("A scan of people was to run before their rows were bounded.")
-        return self._bounded[table.name][0]
+        return self._bounded[table.name]
 
     def _view(self, table: str) -> str:
         view = find(self._views, table)
@@ -208,9 +262,9 @@ class SparkRemote:
     def close(self) -> None:
         """Forget what was cached and leave the context; safe to call twice."""
         bounded, self._bounded = self._bounded, {}
-        for _, frame in bounded.values():
+        for one in bounded.values():
             try:
-                frame.unpersist()
+                one.frame.unpersist()
             except Exception:  # the driver is gone, and the cache with it
                 break
         self._link.close()

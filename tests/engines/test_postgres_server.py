@@ -242,8 +242,12 @@ def test_a_scan_changes_nothing_even_for_a_role_that_could(server: Server) -> No
             "CREATE FUNCTION peek(n int) RETURNS int LANGUAGE sql VOLATILE AS"
             f" 'INSERT INTO {schema}.seen VALUES (n) RETURNING n'"
         )
+        connection.execute(  # a view of a function that admits to writing is refused on opening
+            "CREATE FUNCTION look(n int) RETURNS int LANGUAGE sql STABLE AS"
+            f" 'SELECT {schema}.peek(n)'"
+        )
         columns = ", ".join(f'"{n}"' for n in events.SCHEMA.names if n != "small")
-        connection.execute(f"CREATE VIEW events AS SELECT {columns}, peek(small) AS small"
+        connection.execute(f"CREATE VIEW events AS SELECT {columns}, look(small) AS small"
                            " FROM events_")  # fmt: skip
     policy = events.policy()
     backend = open_backend(server.url(role=OWNER, schema=schema), policy)

@@ -251,7 +251,7 @@ def test_no_person_is_counted_before_rows_are_bounded(files: SparkFiles) -> None
     typed = policy.with_types(remote.schemas())
     scan = make_plan(WARDS, typed, engine=SPARK).scan
     with pytest.raises(Exception, match="before their rows were bounded"):
-        remote.tallies(scan, [], None)
+        remote.tallies([scan], [], None)
     remote.close()
 
 

@@ -89,6 +89,8 @@ class RemoteEngine:
     name: str
     dialect: str
     translator: type[Translator]
+    # Whether several statements can see one state of the rows.
+    transactional: bool = field(default=True, kw_only=True)
 
     def check(self, scan: Scan) -> None:
         """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
@@ -103,8 +105,12 @@ class RemoteEngine:
 
     def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
         """The SQL that reads private rows: one statement, or one for each measure."""
-        scans = [scan] if fuse else separate(scan)
+        scans = self.passes(scan, fuse)
         return tuple(self.statement(one, (one.relation.table.name,), pretty) for one in scans)
+
+    def passes(self, scan: Scan, fuse: bool) -> list[Scan]:
+        """The scans of a query: one, or one for each measure where all can see the same rows."""
+        return [scan] if fuse or not self.transactional else separate(scan)
 
     def statement(self, scan: Scan, source: Sequence[str] | exp.Expr, pretty: bool = False) -> str:
         """SQL for the tallies of one pass over `source`.

@@ -113,6 +113,16 @@ class PostgresEngine(RemoteEngine):
         select = build.select([integer(1)], rows, where=[alone])
         return select.limit(1).sql(dialect=self.dialect)
 
+    def nothing(self, table: str, person: str | None = None) -> str:
+        """SQL that reads a table, and tells people apart by a column, and returns no row."""
+        origin = build.table(table, "t")
+        origin.set("db", build.name(self.schema, quoted=True))
+        value: exp.Expr = integer(1)
+        if person is not None:
+            by = build.column(person, "t", quoted=True)
+            value = exp.Window(this=call("row_number"), partition_by=[by])
+        return build.select([value], origin).limit(0).sql(dialect=self.dialect)
+
     def everything(self, table: str, columns: Mapping[str, SqlType]) -> str:
         """SQL for all rows of a public table, each value as text."""
         shape = find(self.shapes, table)

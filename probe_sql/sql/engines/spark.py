@@ -378,4 +378,4 @@ def _narrow(node: exp.Expr, kinds: Kinds) -> exp.Expr | None:
     return part if type_.low >= -(2**63) and type_.high < 2**63 else None
 
 
-SPARK = RemoteEngine("Spark", "spark", SparkTranslator)
+SPARK = RemoteEngine("Spark", "spark", SparkTranslator, transactional=False)

@@ -1,0 +1,84 @@
+"""The files behind a table of Spark: what they are, and whether they changed meanwhile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from probe_sql.errors import OperationalError
+from probe_sql.vault.sources import table_format
+
+# What the formats call their own list of files, which follows their log.
+_PLAIN = ("InMemoryFileIndex", "CatalogFileIndex")
+_PATH = re.compile(r"path=(.*?); isDirectory=")
+_READ = re.compile(r"access_time=\d+")  # reading a file is no change of it
+
+
+def file_marks(frame: Any) -> tuple[str, ...]:
+    """Name, size and time of every file that the frame reads, listed anew for its next job."""
+    found = []
+    for location in _locations(frame):
+        location.refresh()
+        found.append(_READ.sub("", _listed(location)))
+    return tuple(found)
+
+
+def check_format(session: Any, frame: Any, table: str) -> None:
+    """Raise `OperationalError` where a log, which is not read here, says which files are rows.
+
+    Privacy: rows that were deleted by the log alone would come back.
+    """
+    known: dict[str, Sequence[str] | None] = {}
+
+    def names(folder: str) -> Sequence[str] | None:
+        if folder not in known:
+            known[folder] = _names(session, folder)
+        return known[folder]
+
+    for location in _locations(frame):
+        if location.getClass().getSimpleName() not in _PLAIN:
+            continue
+        folders = {path.rpartition("/")[0] for path in _PATH.findall(_listed(location))}
+        for folder in sorted(folders):
+            format_ = table_format(folder, names)
+            if format_ is not None:
+                raise _more_than_files(table, format_)
+
+
+def _more_than_files(table: str, format_: str) -> OperationalError:
+    return OperationalError(
+        f"The table {table} is one of {format_}, and was to be read as plain Parquet files.",
+        why="Its log says which of the files are rows; without it, rows that were deleted return.",
+        fix=f"Pass a SparkSession with {format_}'s extension, in which {table} is a table or view: "
+        f"session.read.format('{format_.lower()}').load(path).createOrReplaceTempView('{table}').",
+    )
+
+
+def _locations(frame: Any) -> Iterator[Any]:
+    """The lists of files of a frame's plan."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    for place in range(leaves.size()):
+        leaf = leaves.apply(place)
+        if leaf.getClass().getSimpleName() == "LogicalRelation":
+            relation = leaf.relation()
+            if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                yield relation.location()
+
+
+def _listed(location: Any) -> str:
+    """Every file with its marks, as one text: a call for each would take minutes for many."""
+    from pyspark import SparkContext
+
+    jvm: Any = SparkContext._jvm
+    nil = getattr(getattr(jvm.scala.collection.immutable, "Nil$"), "MODULE$")
+    return str(location.listFiles(nil, nil).mkString("\n"))
+
+
+def _names(session: Any, folder: str) -> Sequence[str] | None:
+    """What is in a folder of any file system that Spark reads; None where there is none."""
+    path = session._jvm.org.apache.hadoop.fs.Path(folder)
+    system = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    if not system.exists(path):
+        return None
+    return [status.getPath().getName() for status in system.listStatus(path)]

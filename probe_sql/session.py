@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,23 +16,29 @@ from probe_sql.answer.compose import certain, compose, drawn, places
 from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.cursor import Cursor
 from probe_sql.errors import (
-    BudgetExhausted,
     InterfaceError,
+    Interrupted,
+    LedgerError,
     NotSupportedError,
+    ProbeError,
     ProgrammingError,
     Refused,
+    ScanError,
     SqlError,
 )
 from probe_sql.ledger import BudgetState, Entry, Ledger, Receipt
-from probe_sql.ledger.complaints import unlisted
+from probe_sql.ledger.links import known_as, remember
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
+from probe_sql.policy.read import check_unchanged
 from probe_sql.sql.engines.engine import DUCKDB, Engine
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
+from probe_sql.vault.rehearsal import Rehearsal, WouldDraw
 from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
 
 Progress = Callable[[float], None]
@@ -51,15 +58,23 @@ def connect(
     `source` is the path of a DuckDB database, of Parquet or CSV files (globs too), an Arrow
     table, a pandas or Polars frame, a mapping of table names to those, the URL of a PostgreSQL
     database, a `Spark`, or a SparkSession. The ledger lies beside the database unless the
-    policy or `ledger` names another place.
+    policy or `ledger` names another place. Where the policy is a file and its owner changes it,
+    the connection asks no more.
     """
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
+    in_force: Callable[[], None] = (
+        (lambda: None)
+        if isinstance(policy, Policy)
+        else partial(check_unchanged, os.path.abspath(policy), rules.digest)
+    )
     place, identity = ledger_place(source, rules, ledger)
     backend = open_backend(source, rules, threads=threads, memory=memory, beside=place)
     try:
         typed = rules.with_types(backend.schemas())
         backend.check_public_keys(typed)
-        book = Ledger.open(place, budget=typed.budget, identity=identity)
+        book = Ledger.open(place, budget=typed.prices(), identity=identity, in_force=in_force)
+        if place == Path(identity + ".ledger"):
+            remember(identity)
     except BaseException:
         backend.close()
         raise
@@ -88,7 +103,8 @@ def ledger_place(
             why="many patterns name the same files, and each would begin a budget of its own",
             fix="name one with ledger='name.ledger' (--ledger), or ledger = '...' in the policy",
         )
-    # Not beside a symbolic link: the same data under another name has the same budget.
+    # Not beside a link, symbolic or hard: the same data under another name has the same budget.
+    name = known_as(name)
     return Path(name + ".ledger"), name
 
 
@@ -132,9 +148,10 @@ class Connection:
     ) -> Answer | Explanation:  # fmt: skip
         """Answer a query, or explain it if it begins with EXPLAIN.
 
-        Privacy: nothing is drawn before the ledger has durably charged epsilon; the charge is
-        lowered to the realised loss afterwards, never below it. Interrupted or failed before
-        the draw, nothing is charged.
+        Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
+        drawn before it says durably that the query draws. The charge is lowered afterwards to
+        the realised loss, or to the price of a scan, or of a failure, where that is more. What
+        public facts decide comes before, and is free.
         """
         plan = self.plan(query, parameters, **accuracy)
         if plan.query.explain:
@@ -144,57 +161,94 @@ class Connection:
             return self._answer(plan, certain(plan, groups), 0.0)
         self._check_budget(plan)
         task = self._task(plan, groups)
-        exact = self._backend.measure(plan.scan, plan.accuracy.fuse, progress)
-        faults.point("session.scanned")
+        denied = self._denied(plan, task)
+        if denied is not None:
+            return self._answer(plan, denied, 0.0)
+        receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
+        faults.point("session.reserved")
+        exact = self._scan(plan, receipt, progress)
         try:
-            receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
-            faults.point("session.reserved")
+            faults.point("session.scanned")
+            self._ledger.draw(receipt)
+            faults.point("session.drawing")
             meter = self._meter(plan, exact, receipt)
             try:
                 outcome = self._decide(plan, task, meter)
             except BaseException as error:
-                interrupted = isinstance(error, KeyboardInterrupt)
-                meter.settle("interrupted" if interrupted else "failed")
+                self._priced(error, meter.settle(*_ending(error)))
                 raise
             faults.point("session.decided")
-            meter.settle(outcome.status)
+            charged = meter.settle(outcome.status)
             faults.point("session.settled")
-            return self._answer(plan, outcome, meter.loss)
+            return self._answer(plan, outcome, charged)
         finally:
             exact.close()
+
+    def _denied(self, plan: Plan, task: Task) -> Outcome | None:
+        """The denial that public facts decide, before any data are read; None if there is none."""
+        if plan.verdict is not None:
+            return None
+        deltas = tuple(measure.delta for measure in plan.measures)
+        meter = Rehearsal(task.groups, deltas, plan.row_types, plan.accuracy.epsilon, plan.caps)
+        try:
+            with meter:
+                outcome = self._decide(plan, task, meter)
+        except WouldDraw:
+            return None
+        return outcome if outcome.status == "denied" else None
+
+    def _scan(self, plan: Plan, receipt: Receipt, progress: Progress | None) -> Exact:
+        """Scan against a hold; whatever goes wrong has its price.
+
+        Memory may run out because of others: then once more, alone, before it counts.
+        """
+        watched = None if progress is None else _Watched(progress)
+        measure = partial(self._backend.measure, plan.scan, plan.accuracy.fuse, watched)
+        try:
+            try:
+                with self._ledger.scanning():
+                    return measure()
+            except ScanError as error:
+                if error.failure != "memory":
+                    raise
+            with self._ledger.scanning(alone=True):
+                return measure()
+        except BaseException as error:
+            outcome, reason = _ending(error)
+            if watched is not None and watched.raised is error:
+                outcome, reason = "interrupted", "progress"
+            charged = self._ledger.settle(receipt, 0.0, outcome=outcome, reason=reason)
+            self._priced(error, charged)
+            raise
+
+    def _priced(self, error: BaseException, charged: float) -> None:
+        """Have an error say what it cost, and whether that was the last one."""
+        if isinstance(error, ProbeError):
+            cost = f"The scan had begun, so it is charged: epsilon {charged:.6g}."
+            if self._ledger.stopped():
+                cost += f" {self._ledger.user!r} may not ask until the owner has looked."
+            error.why = f"{error.why} {cost}" if error.why else cost
 
     def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row. The last plan is kept."""
         self._open()
         asked = [query, *map(_typed, parameters), *((n, _typed(v)) for n, v in accuracy.items())]
-        if self._latest is None or self._latest[0] != asked:
-            engine = self._backend.engine
-            plan = make_plan(query, self.policy, parameters, engine=engine, **accuracy)
-            self._latest = (asked, plan)
-        return self._latest[1]
+        latest = self._latest
+        if latest is not None and latest[0] == asked:
+            return latest[1]
+        engine = self._backend.engine
+        plan = make_plan(query, self.policy, parameters, engine=engine, **accuracy)
+        self._latest = (asked, plan)
+        return plan
 
     def explain(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Explanation:
         """The plan in words, as a tree and as JSON; free of charge."""
         return explain(self.plan(query, parameters, **accuracy))
 
     def _check_budget(self, plan: Plan) -> None:
-        """Refuse before the scan what the ledger would refuse after it."""
-        analysts = self.policy.budget.analysts
-        if analysts and self.analyst not in analysts:
-            raise unlisted(self.analyst)
-        remaining = self._ledger.state(self.analyst).remaining
+        """Refuse what the ledger would refuse, before anything else is worked out."""
         asked = plan.accuracy.epsilon
-        if remaining <= 0:
-            raise BudgetExhausted(
-                "the budget is exhausted", why="nothing was drawn or charged",
-                fix="ask the data owner to raise it",
-            )  # fmt: skip
-        if remaining < asked:
-            raise BudgetExhausted(
-                f"the query may cost epsilon {asked:g}, and {remaining:.6g} remains",
-                why="nothing was drawn or charged",
-                fix=f"set epsilon = {remaining!r} or less",
-            )
+        self._ledger.admit(self.analyst, asked)
         if plan.release_epsilon >= asked:
             raise SqlError(
                 f"the values of the SELECT list alone cost epsilon {plan.release_epsilon:.4g}",
@@ -230,9 +284,9 @@ class Connection:
         meter.unhold()
         return drawn(plan, outcome, meter)
 
-    def _answer(self, plan: Plan, outcome: Outcome, loss: float) -> Answer:
+    def _answer(self, plan: Plan, outcome: Outcome, charged: float) -> Answer:
         privacy = Privacy(
-            loss, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
+            charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.words, min_entropy=outcome.details.get("min_entropy"),
             trace=outcome.trace,
@@ -256,9 +310,12 @@ class Connection:
         return self._ledger.state(self.analyst)
 
     def ledger(self) -> tuple[Entry, ...]:
-        """Who asked what, when, and what it cost; never a result."""
+        """What this analyst asked, when, and what it cost; never a result.
+
+        All entries are the owner's to see, with `probe-sql ledger DB`.
+        """
         self._open()
-        return tuple(self._ledger.entries())
+        return tuple(self._ledger.own_entries(self.analyst))
 
     @property
     def new_ledger(self) -> bool:
@@ -318,6 +375,33 @@ class Connection:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
+
+
+class _Watched:
+    """A caller's progress that remembers what it raised: that is a way to cancel."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.raised: BaseException | None = None
+
+    def __call__(self, share: float) -> None:
+        try:
+            self._progress(share)
+        except BaseException as error:
+            self.raised = error
+            raise
+
+
+_UNCOUNTED = ("lost", "closed", "denied")  # no row decides these: not the failures that count
+
+
+def _ending(error: BaseException) -> tuple[str, str | None]:
+    """How a query ended that raised this after its scan had begun, and the class of failure."""
+    if isinstance(error, ScanError):
+        return "interrupted" if error.failure in _UNCOUNTED else "failed", error.failure
+    if isinstance(error, Interrupted | LedgerError) or not isinstance(error, Exception):
+        return "interrupted", None
+    return "failed", "internal"
 
 
 def _typed(value: Any) -> tuple[type, Any]:

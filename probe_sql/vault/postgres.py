@@ -24,7 +24,7 @@ from probe_sql.sql.engines.postgres import POSTGRESQL, PostgresEngine, Shape
 from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
-from probe_sql.vault.failures import FREE, Failure, scan_error
+from probe_sql.vault.failures import UNDRAWN, Failure, scan_error
 from probe_sql.vault.postgres_address import Address, read_address, unreachable
 from probe_sql.vault.postgres_types import COLUMNS, column_type
 from probe_sql.vault.runner import Runner
@@ -247,20 +247,24 @@ class PostgresRemote:
         if failure is Failure.TIMEOUT:
             raise ScanError(
                 "The server ended the scan.",
-                why=f"It took longer than {self._address.timeout}, or was cancelled there. {FREE}",
+                why=f"It took longer than {self._address.timeout}, or was cancelled there."
+                f" {UNDRAWN}",
                 fix="Allow more with ?statement_timeout=2h in the URL.",
+                failure=failure.value,
             )
         if failure is Failure.DENIED:
             raise ScanError(
                 "The server did not let this role read what the scan needs.",
-                why=FREE,
+                why=UNDRAWN,
                 fix=f"Ask the owner to GRANT SELECT on the tables of {self._address.schema}.",
+                failure=failure.value,
             )
         if failure is Failure.MEMORY:
             raise ScanError(
                 "The server ran out of memory, disk space or connections.",
-                why=FREE,
+                why=UNDRAWN,
                 fix="Ask its administrator, or try again later.",
+                failure=failure.value,
             )
         raise scan_error(failure)
 

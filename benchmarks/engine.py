@@ -105,6 +105,7 @@ class Bench:
         """One run: the outcome and its loss."""
         plan = prepared.plan
         receipt = self._ledger.reserve(None, plan.accuracy.epsilon, sql="benchmark")
+        self._ledger.draw(receipt)
         meter = VaultMeter(
             prepared.exact, [measure.delta for measure in plan.measures], plan.row_types,
             self._ledger, receipt, Sampler(SeededWords(seed)), plan.accuracy.epsilon, plan.caps,

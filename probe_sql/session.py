@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Callable, Sequence
@@ -165,24 +166,26 @@ class Connection:
         if denied is not None:
             return self._answer(plan, denied, 0.0)
         receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
-        faults.point("session.reserved")
-        exact = self._scan(plan, receipt, progress)
-        try:
-            faults.point("session.scanned")
-            self._ledger.draw(receipt)
-            faults.point("session.drawing")
-            meter = self._meter(plan, exact, receipt)
+        watched = None if progress is None else _Watched(progress)
+        with contextlib.ExitStack() as stack:
+            meter: VaultMeter | None = None
             try:
+                faults.point("session.reserved")
+                exact = stack.enter_context(self._scan(plan, watched))
+                faults.point("session.scanned")
+                self._ledger.draw(receipt)
+                faults.point("session.drawing")
+                meter = self._meter(plan, exact, receipt)
                 outcome = self._decide(plan, task, meter)
             except BaseException as error:
-                self._priced(error, meter.settle(*_ending(error)))
+                cancelled = watched is not None and watched.raised is error
+                ending = ("interrupted", "progress") if cancelled else _ending(error)
+                self._fail(error, receipt, meter, *ending)
                 raise
             faults.point("session.decided")
             charged = meter.settle(outcome.status)
             faults.point("session.settled")
             return self._answer(plan, outcome, charged)
-        finally:
-            exact.close()
 
     def _denied(self, plan: Plan, task: Task) -> Outcome | None:
         """The denial that public facts decide, before any data are read; None if there is none."""
@@ -197,32 +200,32 @@ class Connection:
             return None
         return outcome if outcome.status == "denied" else None
 
-    def _scan(self, plan: Plan, receipt: Receipt, progress: Progress | None) -> Exact:
-        """Scan against a hold; whatever goes wrong has its price.
-
-        Memory may run out because of others: then once more, alone, before it counts.
-        """
-        watched = None if progress is None else _Watched(progress)
-        measure = partial(self._backend.measure, plan.scan, plan.accuracy.fuse, watched)
+    def _scan(self, plan: Plan, progress: Progress | None) -> Exact:
+        """Scan; where memory ran out, perhaps because of others, once more and alone."""
+        measure = partial(self._backend.measure, plan.scan, plan.accuracy.fuse, progress)
         try:
-            try:
-                with self._ledger.scanning():
-                    return measure()
-            except ScanError as error:
-                if error.failure != "memory":
-                    raise
-            with self._ledger.scanning(alone=True):
+            with self._ledger.scanning():
                 return measure()
-        except BaseException as error:
-            outcome, reason = _ending(error)
-            if watched is not None and watched.raised is error:
-                outcome, reason = "interrupted", "progress"
-            charged = self._ledger.settle(receipt, 0.0, outcome=outcome, reason=reason)
-            self._priced(error, charged)
-            raise
+        except ScanError as error:
+            if error.failure != "memory":
+                raise
+        with self._ledger.scanning(alone=True):
+            return measure()
 
-    def _priced(self, error: BaseException, charged: float) -> None:
-        """Have an error say what it cost, and whether that was the last one."""
+    def _fail(
+        self, error: BaseException, receipt: Receipt, meter: VaultMeter | None, outcome: str,
+        reason: str | None,
+    ) -> None:  # fmt: skip
+        """Settle a query that raised; the error says what that cost, and what follows from it."""
+        try:
+            if meter is not None:
+                charged = meter.settle(outcome, reason)
+            else:
+                charged = self._ledger.settle(receipt, 0.0, outcome=outcome, reason=reason)
+        except LedgerError:
+            if isinstance(error, LedgerError):
+                return  # it says already why the ledger would not go on
+            raise
         if isinstance(error, ProbeError):
             cost = f"The scan had begun, so it is charged: epsilon {charged:.6g}."
             if self._ledger.stopped():

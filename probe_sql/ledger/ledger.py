@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -209,7 +209,7 @@ class Ledger:
     def settle(
         self, receipt: Receipt, epsilon: float, *, outcome: str, reason: str | None = None
     ) -> float:
-        """Lower the charge of `receipt` to its price, once; returns what is charged.
+        """Lower the charge of `receipt` to its price, once; returns that price.
 
         That is `epsilon`, the loss that was drawn, but at least what a scan costs, and at least
         what a failure costs where the query was not answered. `reason` is the class of a failure.
@@ -227,7 +227,9 @@ class Ledger:
             units = receipt.units  # the same decimal number, read once as binary
         with self._log.store.transaction("IMMEDIATE", durable=outcome == "failed"):
             self._log.catch_up()
-            units = max(units, self._check(receipt).floor(outcome))
+            floor = self._check(receipt).floor(outcome)
+            price = epsilon if units >= floor else to_epsilon(floor)
+            units = max(units, floor)
             if units > receipt.units:
                 raise InternalError(
                     "More was drawn than was reserved.",
@@ -235,7 +237,7 @@ class Ledger:
                     fix="Report this: the reservation stays charged in full.",
                 )
             self._settle(receipt.number, receipt.analyst, units, outcome, reason)
-        return to_epsilon(units)
+        return price
 
     def unlock(self, user: str) -> None:
         """Forget the failures of one of the operating system's users: the owner has looked."""
@@ -317,13 +319,21 @@ class Ledger:
     def _bury_one(self) -> bool:
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
-            for number, held in self._log.book.open.items():
-                if held.hold is None or held.state != "scanning":
-                    continue
-                if not self._presence.alive(held.hold.process):
+            scanning = {
+                number: held.hold.process
+                for number, held in self._log.book.open.items()
+                if held.hold is not None and held.state == "scanning"
+            }
+            dead = self._dead(scanning.values())
+            for number, process in scanning.items():
+                if process in dead:
+                    held = self._log.book.open[number]
                     self._settle(number, held.analyst, held.floor("died"), "died", None)
                     return True
         return False
+
+    def _dead(self, processes: Iterable[str]) -> set[str]:
+        return {name for name in set(processes) if not self._presence.alive(name)}
 
     def _settle(
         self, number: int, analyst: str | None, units: int, outcome: str, reason: str | None
@@ -377,16 +387,20 @@ class Ledger:
                 failure=self._failure,
                 analyst=analyst if own == state.remaining_units else None,
             )
+        self._check_holds(units)
+
+    def _check_holds(self, units: int) -> None:
+        """Raise where this user has too much under way; one query always fits."""
         held = [
-            other.units
+            (other.hold.process, other.units)
             for other in self._log.book.open.values()
-            if other.hold is not None
-            and other.hold.user == self._user
-            and self._presence.alive(other.hold.process)
+            if other.hold is not None and other.hold.user == self._user
         ]
+        dead = self._dead(process for process, _ in held)
+        living = [amount for process, amount in held if process not in dead]
         most = self._budget.holds
-        sum_of_holds = max(most * units_asked(self._budget.usual), self._failure)
-        if held and (len(held) >= most or sum(held) + units > sum_of_holds):
+        limit = most * units_asked(self._budget.usual)
+        if living and (len(living) >= most or sum(living) + units > limit):
             raise complaints.too_many_holds(self._user, most)
 
     def _own_budget(self, analyst: str | None) -> int | None:

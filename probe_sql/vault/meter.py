@@ -46,7 +46,8 @@ class VaultMeter:
 
     Privacy: a receipt opens one meter, once, in the process that reserved it, and is verified
     with the ledger before the first draw, which must say durably that the query draws. For
-    each row type (a set of measures that one row can enter together, theory 5) the meter sums the epsilons at which each group was drawn and
+    each row type (a set of measures that one row can enter together, theory 5) the meter
+    sums the epsilons at which each group was drawn and
     the finest level at which each measure was revealed; the loss is the largest sum over
     types and groups, or, where a person is protected, the largest that one person can meet
     within the `caps`. A draw that would pass the limit raises `OverBudget` before a random

@@ -22,7 +22,7 @@ BUDGET = Budget(epsilon=1.0)
 
 def grow(path: Path, rows: int) -> Book:
     """Append reservations and settlements to a ledger in one transaction; its book."""
-    store, book = Store(path), Book()
+    store, book = Store(path, 0o600), Book()
     with store.transaction("IMMEDIATE"):
         for row in store.rows(0):
             book.apply(row)
@@ -43,7 +43,8 @@ def grow(path: Path, rows: int) -> Book:
     for file in of(path):
         anchor = file.read()
         assert anchor is not None
-        file.publish(Anchor(anchor.ledger, book.seq, book.head, book.spent))
+        analysts = tuple(book.by_analyst())
+        file.publish(Anchor(anchor.ledger, book.seq, book.head, book.spent, analysts))
     return book
 
 

@@ -184,6 +184,8 @@ def check(arguments: Namespace) -> int:
         raise PolicyError(report.problems, report.source)
     else:
         _show_sound(report, None if arguments.db is None else displayed(arguments.db, whole=True))
+        for warning in report.warnings:
+            show_note(warning)
     return 1 if report.problems else 0
 
 
@@ -195,6 +197,7 @@ def _report_dict(report: Report) -> dict[str, object]:
             {"line": p.line, "place": p.place, "what": p.what, "fix": p.fix}
             for p in report.problems
         ],
+        "warnings": list(report.warnings),
     }
 
 

@@ -220,7 +220,12 @@ class Log:
     # --- checks ----------------------------------------------------------------------
 
     def _check_anchors(self, book: Book, known: list[Anchor | None]) -> None:
-        """Require that every anchor is a row of this chain; the one beside must exist."""
+        """Require that every anchor is a row of this chain; the one beside must exist.
+
+        A ledger that was taken over says so first: anchors of its path may follow its successor.
+        """
+        if book.retired is not None:
+            raise complaints.retired(self.path, book.retired)
         if known[0] is None:
             raise complaints.unanchored(self.path)
         for anchor in known:
@@ -241,8 +246,6 @@ class Log:
 
     def _check_place(self, book: Book) -> None:
         """Require that the file is the one, at the path, that the ledger says it is."""
-        if book.retired is not None:
-            raise complaints.retired(self.path, book.retired)
         place = self.place(book)
         here = self.here(place.ledger, place.identity)
         if (here.path, here.inode) != (place.path, place.inode):

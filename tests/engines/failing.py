@@ -86,7 +86,7 @@ class Failing:
                 watcher = once_scanning(lambda: os.kill(os.getpid(), signal.SIGINT))
             else:
                 watcher = once_scanning(stop)
-            with pytest.raises(Interrupted, match="charged: epsilon 0.1"):
+            with pytest.raises(Interrupted, match=r"charged: epsilon 0\.1"):
                 db.sql(COUNT)
             watcher.join()
             assert db.budget.spent == 0.1
@@ -99,7 +99,7 @@ class Failing:
     ) -> None:
         policy = events.policy()
         with _connected(breakable.failing(policy), policy, tmp_path) as db:
-            with pytest.raises(ScanError, match="charged: epsilon 0.1") as caught:
+            with pytest.raises(ScanError, match=r"charged: epsilon 0\.1") as caught:
                 db.sql(COUNT.replace("GROUP", "WHERE note <> 'x' GROUP"))
             assert SECRET not in shown(caught.value)
             assert caught.value.__cause__ is caught.value.__context__ is None

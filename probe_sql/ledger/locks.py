@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import threading
 import time
@@ -76,10 +77,10 @@ class Presence:
 
     def sweep(self) -> None:
         """Remove what dead processes left."""
-        before, after = f"{self._ledger.name}.", ".lock"
-        for path in self._ledger.parent.glob(f"*{after}"):
-            if path.name.startswith(before):
-                self.alive(path.name.removeprefix(before).removesuffix(after))
+        ours = re.compile(re.escape(self._ledger.name) + r"\.([0-9a-f]{16})\.lock")
+        for name in os.listdir(self._ledger.parent):
+            if match := ours.fullmatch(name):
+                self.alive(match[1])
 
     def close(self) -> None:
         """Let go: whatever this process still holds counts as given up."""

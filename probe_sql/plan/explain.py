@@ -124,8 +124,8 @@ def _worst(plan: Plan, first: float) -> float:
     most = plan.accuracy.epsilon
     if plan.accuracy.algorithm in ("naive", "apex"):
         total = first + plan.release_epsilon
-        return total if total <= most else 0.0
-    return most
+        return max(total, plan.least) if total <= most else 0.0
+    return max(most, plan.least)
 
 
 def guarantee_sentence(plan: Plan) -> str:
@@ -195,6 +195,8 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_epsilon,
         "epsilon_worst": explanation.epsilon_worst,
+        "epsilon_least": plan.least,
+        "epsilon_failure": plan.failure,
         "accuracy": accuracy.as_dict(),
         "scan_sql": explanation.scans[0] if accuracy.fuse and explanation.scans
         else list(explanation.scans) or None,
@@ -358,4 +360,8 @@ def _cost_lines(explanation: Explanation) -> list[str]:
             "larger fnr"
         )
     lines.append(f"            at most epsilon {explanation.epsilon_worst:.4g} is charged")
+    lines.append(
+        f"            a scan costs at least {plan.least:.4g}, and {plan.failure:.4g} if it fails or"
+        " is cancelled"
+    )
     return lines

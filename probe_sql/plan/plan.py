@@ -29,7 +29,7 @@ from probe_sql.plan.apportion import paper_beta, total_epsilon
 from probe_sql.plan.normal import Measure, NormalAtom, Normaliser
 from probe_sql.plan.release import Releases, plan_releases
 from probe_sql.plan.unit import Caps, even_loss, unit_caps
-from probe_sql.policy.model import Policy
+from probe_sql.policy.model import Budget, Policy
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery, Comparison, Condition, Junction
 from probe_sql.sql.engines.engine import DUCKDB, Engine
@@ -83,6 +83,8 @@ class Plan:
     written: tuple[tuple[int, float], ...]  # delta and range of every atom of `original`
     notices: tuple[str, ...]
     engine: Engine
+    least: float  # what the scan costs at least, by the policy
+    failure: float  # what it costs if it fails or is cancelled
 
     @property
     def formula(self) -> Formula:
@@ -139,14 +141,14 @@ def make_plan(
     query = bind_sql(sql, policy, parameters)
     accuracy = accuracy_of(query, policy, arguments)
     try:
-        plan = _plan(query, accuracy, engine)
+        plan = _plan(query, accuracy, engine, policy.prices())
         engine.check(plan.scan)
         return plan
     except ProbeError as error:
         raise error.located(sql)  # noqa: B904 - the same error, with its text
 
 
-def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
+def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine, prices: Budget) -> Plan:
     table = query.relation.table
     normaliser = Normaliser()
     original = _formula(query.having, normaliser)
@@ -193,7 +195,7 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
         unit_caps(table.unit, measures, normaliser.tallies), _moved(releases, place),
         tuple((normaliser.measures[a.measure].delta, r) for a, r in
               zip(normal, ranges, strict=True)),
-        tuple(dict.fromkeys(notices)), engine,
+        tuple(dict.fromkeys(notices)), engine, prices.least_price, prices.failure_price,
     )  # fmt: skip
 
 

@@ -32,12 +32,14 @@ class Rehearsal(VaultMeter):
         exact = Exact([nothing] * len(deltas), groups, caps.column is not None)
         self._begin(exact, deltas, row_types, epsilon_max, caps)
 
-    def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:  # noqa: ARG002
-        """End the rehearsal."""
+    def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
+        self._count(measure, self._steps(epsilon), groups)
         raise WouldDraw
 
-    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:  # noqa: ARG002
-        """End the rehearsal."""
+    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
+        """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
+        self._count(measure, self._steps(epsilon), groups)
         raise WouldDraw
 
     def settle(self, outcome: str, reason: str | None = None) -> NoReturn:  # noqa: ARG002

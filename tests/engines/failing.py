@@ -87,7 +87,7 @@ class Failing:
             else:
                 watcher = once_scanning(stop)
             with pytest.raises(Interrupted, match=r"charged: epsilon 0\.1"):
-                db.sql(COUNT)
+                db.sql(COUNT, epsilon=400.0)
             watcher.join()
             assert db.budget.spent == 0.1
             assert [entry.outcome for entry in db.ledger()] == ["interrupted"]
@@ -100,12 +100,12 @@ class Failing:
         policy = events.policy()
         with _connected(breakable.failing(policy), policy, tmp_path) as db:
             with pytest.raises(ScanError, match=r"charged: epsilon 0\.1") as caught:
-                db.sql(COUNT.replace("GROUP", "WHERE note <> 'x' GROUP"))
+                db.sql(COUNT.replace("GROUP", "WHERE note <> 'x' GROUP"), epsilon=400.0)
             assert SECRET not in shown(caught.value)
             assert caught.value.__cause__ is caught.value.__context__ is None
             assert db.budget.spent == 0.1
             with pytest.raises(Stopped, match="until the owner"):
-                db.sql(COUNT)
+                db.sql(COUNT, epsilon=400.0)
             assert [entry.outcome for entry in db.ledger()] == ["failed: other"]
 
 

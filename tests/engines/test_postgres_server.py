@@ -313,7 +313,7 @@ def test_a_statement_timeout_is_named(server: Server, tmp_path: Path) -> None:
     url = endless(server, statement_timeout="300ms")
     with connect(url, events.policy(), ledger=tmp_path / "a.ledger") as db:
         with pytest.raises(ScanError, match="longer than 300ms") as caught:
-            db.sql(COUNT)
+            db.sql(COUNT, epsilon=400.0)
         assert "charged: epsilon 0.1" in str(caught.value)
         assert [entry.outcome for entry in db.ledger()] == ["failed: timeout"]
 
@@ -343,12 +343,12 @@ def test_a_server_that_stops_costs_a_failure_and_stops_no_one(tmp_path: Path) ->
         with connect(endless(server), events.policy(), ledger=tmp_path / "a.ledger") as db:
             watcher = once_scanning(server.kill)
             with pytest.raises(ScanError, match="connection to the server was lost") as caught:
-                db.sql(COUNT)
+                db.sql(COUNT, epsilon=400.0)
             watcher.join()
             assert caught.value.__context__ is None
             server.start()
             with pytest.raises(ProbeError, match="lost"):  # nothing reconnects in silence
-                db.sql(COUNT)
+                db.sql(COUNT, epsilon=400.0)
             assert {entry.outcome for entry in db.ledger()} == {"interrupted: lost"}
     finally:
         server.stop()

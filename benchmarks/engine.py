@@ -111,7 +111,8 @@ class Bench:
             self._ledger, receipt, Sampler(SeededWords(seed)), plan.accuracy.epsilon, plan.caps,
         )  # fmt: skip
         outcome = algorithms.get(plan.accuracy.algorithm).run(prepared.task, meter)
-        return outcome, meter.settle(outcome.status)
+        meter.settle(outcome.status)
+        return outcome, meter.loss
 
     def judged(self, prepared: Prepared, truth: NDArray[np.bool_], seed: int) -> Run:
         """One run, compared with the truth. A denial returns nothing, and that is no miss."""

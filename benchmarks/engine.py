@@ -105,12 +105,14 @@ class Bench:
         """One run: the outcome and its loss."""
         plan = prepared.plan
         receipt = self._ledger.reserve(None, plan.accuracy.epsilon, sql="benchmark")
+        self._ledger.draw(receipt)
         meter = VaultMeter(
             prepared.exact, [measure.delta for measure in plan.measures], plan.row_types,
             self._ledger, receipt, Sampler(SeededWords(seed)), plan.accuracy.epsilon, plan.caps,
         )  # fmt: skip
         outcome = algorithms.get(plan.accuracy.algorithm).run(prepared.task, meter)
-        return outcome, meter.settle(outcome.status)
+        meter.settle(outcome.status)
+        return outcome, meter.loss
 
     def judged(self, prepared: Prepared, truth: NDArray[np.bool_], seed: int) -> Run:
         """One run, compared with the truth. A denial returns nothing, and that is no miss."""

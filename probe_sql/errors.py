@@ -1,7 +1,8 @@
 """Every error that leaves the engine: one hierarchy, rooted in `ProbeError`.
 
 A message says what is wrong, where (underlined in the SQL), why, and what would
-work. No error ever quotes a value from private data, and none costs anything.
+work. No error ever quotes a value from private data. An error after a scan has begun
+costs what the policy says, and names that.
 The names of PEP 249 are members of the same hierarchy.
 """
 
@@ -179,7 +180,16 @@ class PolicyError(ProgrammingError):
 
 
 class ScanError(OperationalError):
-    """The database failed during the scan; the text is ours, never the database's."""
+    """The database failed during the scan; the text is ours, never the database's.
+
+    `failure` is its class, for the ledger.
+    """
+
+    def __init__(
+        self, what: str, *, why: str | None = None, fix: str | None = None, failure: str = "other"
+    ) -> None:
+        super().__init__(what, why=why, fix=fix)
+        self.failure = failure
 
 
 class Interrupted(OperationalError):
@@ -192,3 +202,7 @@ class LedgerError(OperationalError):
 
 class BudgetExhausted(OperationalError):
     """The remaining budget does not cover the query; nothing was drawn or charged."""
+
+
+class Stopped(OperationalError):
+    """Scans of this user failed, and the owner has not looked yet; nothing was charged."""

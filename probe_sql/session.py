@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,26 +16,32 @@ from probe_sql.answer.compose import certain, compose, drawn, places
 from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.cursor import Cursor
 from probe_sql.errors import (
-    BudgetExhausted,
     InterfaceError,
+    Interrupted,
+    LedgerError,
     NotSupportedError,
+    ProbeError,
     ProgrammingError,
     Refused,
+    ScanError,
     SqlError,
 )
 from probe_sql.ledger import BudgetState, Entry, Ledger, Receipt
-from probe_sql.ledger.complaints import unlisted
+from probe_sql.ledger.links import known_as, remember
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
+from probe_sql.policy.read import check_unchanged
 from probe_sql.sql.engines.engine import DUCKDB, Engine
 from probe_sql.vault.addresses import holds_secret
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.exact import Exact
 from probe_sql.vault.memory import sealed
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
+from probe_sql.vault.rehearsal import Rehearsal, WouldDraw
 from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
 
 Progress = Callable[[float], None]
@@ -53,17 +61,25 @@ def connect(
     `source` is the path of a DuckDB database, of Parquet or CSV files (globs too), an Arrow
     table, a pandas or Polars frame, a mapping of table names to those, the URL of a PostgreSQL
     database, a `Spark`, or a SparkSession. The ledger lies beside the database unless the
-    policy or `ledger` names another place.
+    policy or `ledger` names another place. Where the policy is a file and its owner changes it,
+    the connection asks no more.
     """
     arguments.source(source)
     arguments.analyst(analyst)
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
+    in_force: Callable[[], None] = (
+        (lambda: None)
+        if isinstance(policy, Policy)
+        else partial(check_unchanged, os.path.abspath(policy), rules.digest)
+    )
     place, identity = ledger_place(source, rules, ledger)
     backend = open_backend(source, rules, threads=threads, memory=memory, beside=place)
     try:
         typed = rules.with_types(backend.schemas())
         backend.check_public_keys(typed)
-        book = Ledger.open(place, budget=typed.budget, identity=identity)
+        book = Ledger.open(place, budget=typed.prices(), identity=identity, in_force=in_force)
+        if place == Path(identity + ".ledger"):
+            remember(identity)
     except BaseException:
         backend.close()
         raise
@@ -93,7 +109,8 @@ def ledger_place(
             why="many patterns name the same files, and each would begin a budget of its own",
             fix="name one with ledger='name.ledger' (--ledger), or ledger = '...' in the policy",
         )
-    # Not beside a symbolic link: the same data under another name has the same budget.
+    # Not beside a link, symbolic or hard: the same data under another name has the same budget.
+    name = known_as(name)
     return Path(name + ".ledger"), name
 
 
@@ -141,9 +158,10 @@ class Connection:
     ) -> Answer | Explanation:  # fmt: skip
         """Answer a query, or explain it if it begins with EXPLAIN.
 
-        Privacy: nothing is drawn before the ledger has durably charged epsilon; the charge is
-        lowered to the realised loss afterwards, never below it. Interrupted or failed before
-        the draw, nothing is charged.
+        Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
+        drawn before it says durably that the query draws. The charge is lowered afterwards to
+        the realised loss, or to the price of a scan, or of a failure, where that is more. What
+        public facts decide comes before, and is free.
         """
         arguments.callback(progress)
         plan = self.plan(query, parameters, **accuracy)
@@ -154,35 +172,87 @@ class Connection:
             return self._answer(plan, certain(plan, groups), 0.0)
         self._check_budget(plan)
         task = self._task(plan, groups)
-        exact = self._backend.measure(plan.scan, plan.accuracy.fuse, progress)
-        try:
-            faults.point("session.scanned")
-            receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
-            faults.point("session.reserved")
-            meter = self._meter(plan, exact, receipt)
+        denied = self._denied(plan, task)
+        if denied is not None:
+            return self._answer(plan, denied, 0.0)
+        receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
+        watched = None if progress is None else _Watched(progress)
+        with contextlib.ExitStack() as stack:
+            meter: VaultMeter | None = None
             try:
+                faults.point("session.reserved")
+                exact = stack.enter_context(self._scan(plan, watched))
+                faults.point("session.scanned")
+                self._ledger.draw(receipt)
+                faults.point("session.drawing")
+                meter = self._meter(plan, exact, receipt)
                 outcome = self._decide(plan, task, meter)
             except BaseException as error:
-                interrupted = isinstance(error, KeyboardInterrupt)
-                meter.settle("interrupted" if interrupted else "failed")
+                cancelled = watched is not None and watched.raised is error
+                ending = ("interrupted", "progress") if cancelled else _ending(error)
+                self._fail(error, receipt, meter, *ending)
                 raise
             faults.point("session.decided")
-            meter.settle(outcome.status)
+            charged = meter.settle(outcome.status)
             faults.point("session.settled")
-            return self._answer(plan, outcome, meter.loss)
-        finally:
-            exact.close()
+            return self._answer(plan, outcome, charged)
+
+    def _denied(self, plan: Plan, task: Task) -> Outcome | None:
+        """The denial that public facts decide, before any data are read; None if there is none."""
+        if plan.verdict is not None:
+            return None
+        deltas = tuple(measure.delta for measure in plan.measures)
+        meter = Rehearsal(task.groups, deltas, plan.row_types, plan.accuracy.epsilon, plan.caps)
+        try:
+            with meter:
+                outcome = self._decide(plan, task, meter)
+        except WouldDraw:
+            return None
+        return outcome if outcome.status == "denied" else None
+
+    def _scan(self, plan: Plan, progress: Progress | None) -> Exact:
+        """Scan; where memory ran out, perhaps because of others, once more and alone."""
+        measure = partial(self._backend.measure, plan.scan, plan.accuracy.fuse, progress)
+        try:
+            with self._ledger.scanning():
+                return measure()
+        except ScanError as error:
+            if error.failure != "memory":
+                raise
+        with self._ledger.scanning(alone=True):
+            return measure()
+
+    def _fail(
+        self, error: BaseException, receipt: Receipt, meter: VaultMeter | None, outcome: str,
+        reason: str | None,
+    ) -> None:  # fmt: skip
+        """Settle a query that raised; the error says what that cost, and what follows from it."""
+        try:
+            if meter is not None:
+                charged = meter.settle(outcome, reason)
+            else:
+                charged = self._ledger.settle(receipt, 0.0, outcome=outcome, reason=reason)
+        except LedgerError:
+            if isinstance(error, LedgerError):
+                return  # it says already why the ledger would not go on
+            raise
+        if isinstance(error, ProbeError):
+            cost = f"The scan had begun, so it is charged: epsilon {charged:.6g}."
+            if self._ledger.stopped():
+                cost += f" {self._ledger.user!r} may not ask until the owner has looked."
+            error.why = f"{error.why} {cost}" if error.why else cost
 
     def plan(self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row. The last plan is kept."""
         self._open()
         given = arguments.parameters(parameters)
         asked = [query, *map(_typed, given), *((n, _typed(v)) for n, v in accuracy.items())]
-        if self._latest is None or self._latest[0] != asked:
-            engine = self._backend.engine
-            plan = make_plan(query, self.policy, given, engine=engine, **accuracy)
-            self._latest = (asked, plan)
-        return self._latest[1]
+        latest = self._latest
+        if latest is not None and latest[0] == asked:
+            return latest[1]
+        plan = make_plan(query, self.policy, given, engine=self._backend.engine, **accuracy)
+        self._latest = (asked, plan)
+        return plan
 
     def explain(
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
@@ -191,23 +261,9 @@ class Connection:
         return explain(self.plan(query, parameters, **accuracy))
 
     def _check_budget(self, plan: Plan) -> None:
-        """Refuse before the scan what the ledger would refuse after it."""
-        analysts = self.policy.budget.analysts
-        if analysts and self.analyst not in analysts:
-            raise unlisted(self.analyst)
-        remaining = self._ledger.state(self.analyst).remaining
+        """Refuse what the ledger would refuse, before anything else is worked out."""
         asked = plan.accuracy.epsilon
-        if remaining <= 0:
-            raise BudgetExhausted(
-                "the budget is exhausted", why="nothing was drawn or charged",
-                fix="ask the data owner to raise it",
-            )  # fmt: skip
-        if remaining < asked:
-            raise BudgetExhausted(
-                f"the query may cost epsilon {asked:g}, and {remaining:.6g} remains",
-                why="nothing was drawn or charged",
-                fix=f"set epsilon = {remaining!r} or less",
-            )
+        self._ledger.admit(self.analyst, asked)
         if plan.release_epsilon >= asked:
             raise SqlError(
                 f"the values of the SELECT list alone cost epsilon {plan.release_epsilon:.4g}",
@@ -234,9 +290,9 @@ class Connection:
         meter.unhold()
         return drawn(plan, outcome, meter)
 
-    def _answer(self, plan: Plan, outcome: Outcome, loss: float) -> Answer:
+    def _answer(self, plan: Plan, outcome: Outcome, charged: float) -> Answer:
         privacy = Privacy(
-            loss, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
+            charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.words, min_entropy=outcome.details.get("min_entropy"),
             trace=outcome.trace,
@@ -260,9 +316,12 @@ class Connection:
         return self._ledger.state(self.analyst)
 
     def ledger(self) -> tuple[Entry, ...]:
-        """Who asked what, when, and what it cost; never a result."""
+        """What this analyst asked, when, and what it cost; never a result.
+
+        All entries are the owner's to see, with `probe-sql ledger DB`.
+        """
         self._open()
-        return tuple(self._ledger.entries())
+        return tuple(self._ledger.own_entries(self.analyst))
 
     @property
     def new_ledger(self) -> bool:
@@ -326,6 +385,33 @@ class Connection:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
+
+
+class _Watched:
+    """A caller's progress that remembers what it raised: that is a way to cancel."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.raised: BaseException | None = None
+
+    def __call__(self, share: float) -> None:
+        try:
+            self._progress(share)
+        except BaseException as error:
+            self.raised = error
+            raise
+
+
+_UNCOUNTED = ("lost", "closed", "denied")  # no row decides these: not the failures that count
+
+
+def _ending(error: BaseException) -> tuple[str, str | None]:
+    """How a query ended that raised this after its scan had begun, and the class of failure."""
+    if isinstance(error, ScanError):
+        return "interrupted" if error.failure in _UNCOUNTED else "failed", error.failure
+    if isinstance(error, Interrupted | LedgerError) or not isinstance(error, Exception):
+        return "interrupted", None
+    return "failed", "internal"
 
 
 def _typed(value: Any) -> tuple[type, Any]:

@@ -27,8 +27,9 @@ Row = tuple[Any, ...]
 class Privacy:
     """What an answer cost, what it may have cost at most, and what it promises.
 
-    `epsilon` is the ex-post loss, charged to the ledger; `fnr` and `fpr` are the bounds the
-    answer carries (None: no such bound); `guarantee` says them in a sentence.
+    `epsilon` is what the ledger charged: the ex-post loss, or the least price of a scan.
+    `fnr` and `fpr` are the bounds the answer carries (None: no such bound); `guarantee` says
+    them in a sentence.
     """
 
     epsilon: float

@@ -17,7 +17,7 @@ COMMANDS = {
     "query": "answer one query, which spends",
     "explain": "show the plan of a query, free of charge, with or without a database",
     "budget": "show what may be spent, what was, and what remains",
-    "ledger": "show who asked what, when, and what it cost; never a result",
+    "ledger": "for the owner: show who asked what, when, and what it cost; never a result",
     "init": "draft a policy from a database's schema; no row is read",
     "check": "check a policy, against its database too, and explain every problem",
     "demo": "build a small clinic and run a private query on it, end to end",
@@ -115,6 +115,10 @@ def _ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adopt", action="store_true",
         help="for the owner: take over a ledger that was moved or restored",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unlock", metavar="NAME",
+        help="for the owner: let a user of the machine ask again whose scans had failed",
     )  # fmt: skip
 
 

@@ -137,14 +137,19 @@ def budget(arguments: Namespace) -> int:
 
 
 def ledger(arguments: Namespace) -> int:
-    """Show who asked what, when, and what it cost; take the ledger over first if asked to."""
-    if arguments.adopt:
-        from probe_sql.owner import adopt
+    """Show who asked what, when, and what it cost; take it over or unlock first if asked to."""
+    from probe_sql.owner import adopt, record, unlock
 
-        adopt(arguments.db, find_policy(arguments), arguments.ledger)
+    place = (arguments.db, find_policy(arguments), arguments.ledger)
+    if arguments.adopt:
+        adopt(*place)
         show_note("The ledger was taken over.")
-    with open_connection(arguments) as connection:
-        entries = connection.ledger()
+    if arguments.unlock is not None:
+        unlock(arguments.unlock, *place)
+        show_note(f"{visible(arguments.unlock)} may ask again.")
+    entries = record(*place)
+    if arguments.analyst is not None:
+        entries = tuple(entry for entry in entries if entry.analyst == arguments.analyst)
     show_ledger(entries, arguments.format, sys.stdout)
     return 0
 
@@ -198,6 +203,8 @@ def check(arguments: Namespace) -> int:
         raise PolicyError(report.problems, report.source)
     else:
         _show_sound(report, None if arguments.db is None else displayed(arguments.db, whole=True))
+        for warning in report.warnings:
+            show_note(warning)
     return 1 if report.problems else 0
 
 
@@ -209,6 +216,7 @@ def _report_dict(report: Report) -> dict[str, object]:
             {"line": p.line, "place": p.place, "what": p.what, "fix": p.fix}
             for p in report.problems
         ],
+        "warnings": list(report.warnings),
     }
 
 

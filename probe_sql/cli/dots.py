@@ -265,7 +265,7 @@ DOTS = {
     ),
     ".policy": Dot(".policy", "the policy: everything that is public", _policy),
     ".budget": Dot(".budget", "what may be spent, what was, and what remains", _budget),
-    ".ledger": Dot(".ledger", "who asked what, when, and what it cost", _ledger),
+    ".ledger": Dot(".ledger", "what you asked, when, and what it cost", _ledger),
     ".explain": Dot(".explain QUERY", "the plan of a query, free of charge", _explain),
     ".last": Dot(".last", "the last answer once more, free of charge, in any mode", _last),
     ".mode": Dot(".mode [MODE]", f"how results are shown: {', '.join(FORMATS)}", _mode),

@@ -112,7 +112,7 @@ def show_budget(state: BudgetState, analyst: str | None, form: str, stream: Text
 
 def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:
     """Print who asked what, when, what it cost and how it ended."""
-    columns = ("number", "time", "analyst", "epsilon", "reserved", "outcome", "sql")
+    columns = ("number", "time", "analyst", "user", "epsilon", "reserved", "outcome", "sql")
     if form == "json":
         to_json(Grid.of(columns, [_line(entry, True) for entry in entries]).records(), stream)
         return
@@ -124,7 +124,8 @@ def _line(entry: Entry, whole: bool) -> tuple[Any, ...]:
     sql = entry.sql if whole else " ".join(entry.sql.split())
     who = entry.analyst if whole else entry.analyst or "-"
     return (
-        entry.number, entry.time, who, entry.charged, entry.reserved, entry.outcome, sql,
+        entry.number, entry.time, who, entry.user if whole else entry.user or "-",
+        entry.charged, entry.reserved, entry.outcome, sql,
     )  # fmt: skip
 
 

@@ -21,17 +21,36 @@ from probe_sql.errors import LedgerError
 class Anchor:
     """A ledger's head: its id, the sequence number and hash of a row, units spent there.
 
-    Sequence number 0, without an id: a ledger was about to be created here.
+    `analysts` are the units that each has spent there; None in an anchor of format 1, which
+    knew the total alone. Sequence number 0, without an id: a ledger was about to be created here.
     """
 
     ledger: str | None
     seq: int
     hash: str
     spent: int
+    analysts: tuple[tuple[str | None, int], ...] | None = ()
 
     def dump(self) -> bytes:
         """As the file's content."""
-        return (json.dumps({"format": 1} | asdict(self)) + "\n").encode()
+        said: dict[str, object] = {"format": 2} | asdict(self)
+        if self.analysts is None:
+            said["format"] = 1
+            del said["analysts"]
+        return (json.dumps(said) + "\n").encode()
+
+    @classmethod
+    def load(cls, text: bytes) -> Anchor | None:
+        """Inverse of `dump`; None for anything that it did not write."""
+        try:
+            said = json.loads(text)
+            known = said["analysts"] if said["format"] > 1 else None
+            analysts = None if known is None else tuple((name, int(n)) for name, n in known)
+            anchor = cls(said["ledger"], said["seq"], said["hash"], said["spent"], analysts)
+            sound = anchor.dump() == text and anchor.seq >= 0 and anchor.spent >= 0
+        except (ValueError, TypeError, KeyError):
+            return None
+        return anchor if sound else None
 
 
 BEGUN = Anchor(ledger=None, seq=0, hash="", spent=0)
@@ -40,9 +59,10 @@ BEGUN = Anchor(ledger=None, seq=0, hash="", spent=0)
 class AnchorFile:
     """One anchor on disk; `required` ones must be written, others where possible."""
 
-    def __init__(self, path: Path, *, required: bool) -> None:
+    def __init__(self, path: Path, *, required: bool, mode: int = 0o600) -> None:
         self.path = path
         self.required = required
+        self._mode = mode
         self._temporary = path.with_name(path.name + ".tmp")
 
     def read(self) -> Anchor | None:
@@ -55,13 +75,8 @@ class AnchorFile:
             if self.required:
                 raise
             return None
-        try:
-            said = json.loads(text)
-            anchor = Anchor(said["ledger"], said["seq"], said["hash"], said["spent"])
-            sound = anchor.dump() == text and anchor.seq >= 0 and anchor.spent >= 0
-        except (ValueError, TypeError, KeyError):
-            sound = False
-        if not sound:
+        anchor = Anchor.load(text)
+        if anchor is None:
             raise LedgerError(
                 f"The ledger's anchor {self.path} is damaged.",
                 why="It records how far the ledger had come, so the budget that is left cannot"
@@ -76,7 +91,7 @@ class AnchorFile:
         if self.path.exists():
             return
         own = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        _write_durably(own, BEGUN.dump())
+        _write_durably(own, BEGUN.dump(), self._mode)
         try:
             os.link(own, self.path)
         except FileExistsError:
@@ -91,8 +106,8 @@ class AnchorFile:
         """Write `anchor` beside the file, so that only a rename is left to do."""
         with self._tolerant():
             if not self.required:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            _write_durably(self._temporary, anchor.dump())
+                make_private(self.path.parent)
+            _write_durably(self._temporary, anchor.dump(), self._mode)
 
     def publish(self, anchor: Anchor) -> None:
         """Replace the file atomically by what was staged, or by `anchor`.
@@ -115,9 +130,23 @@ class AnchorFile:
         return contextlib.nullcontext() if self.required else contextlib.suppress(OSError)
 
 
-def beside(ledger: Path) -> AnchorFile:
+def beside(ledger: Path, mode: int = 0o600) -> AnchorFile:
     """The anchor next to the ledger; without it the ledger is not accepted."""
-    return AnchorFile(ledger.with_name(ledger.name + ".anchor"), required=True)
+    return AnchorFile(ledger.with_name(ledger.name + ".anchor"), required=True, mode=mode)
+
+
+def state_directory() -> Path | None:
+    """Where this user's programs keep what they remember; None for a user without a home."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(home):
+        home = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(home, "probe-sql") if os.path.isabs(home) else None
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder of the state directory, for this user alone."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
 
 
 def in_state_directory(ledger: Path) -> AnchorFile | None:
@@ -125,26 +154,27 @@ def in_state_directory(ledger: Path) -> AnchorFile | None:
 
     None for a user without a home.
     """
-    home = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(home):
-        home = os.path.join(os.path.expanduser("~"), ".local", "state")
-    if not os.path.isabs(home):
+    home = state_directory()
+    if home is None:
         return None
     name = hashlib.sha256(os.fsencode(ledger)).hexdigest()[:32] + ".json"
-    return AnchorFile(Path(home, "probe-sql", "ledgers", name), required=False)
+    return AnchorFile(home / "ledgers" / name, required=False)
 
 
-def of(ledger: Path) -> tuple[AnchorFile, ...]:
+def of(ledger: Path, mode: int = 0o600) -> tuple[AnchorFile, ...]:
     """All anchors of the ledger at this path, the one beside it first."""
     own = in_state_directory(ledger)
-    return (beside(ledger),) if own is None else (beside(ledger), own)
+    first = beside(ledger, mode)
+    return (first,) if own is None else (first, own)
 
 
-def _write_durably(path: Path, content: bytes) -> None:
+def _write_durably(path: Path, content: bytes, mode: int) -> None:
     # A file left by a crash may belong to another user: removing it needs the directory only.
     path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
+        if mode != 0o600:  # whatever the umask says
+            os.fchmod(descriptor, mode)
         view = memoryview(content)
         while view:
             view = view[os.write(descriptor, view) :]

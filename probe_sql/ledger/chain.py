@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal, NamedTuple
 
 START_HASH = "0" * 64
 SNAPSHOT_EVERY = 4096
 """Rows between snapshots of the totals: an opening replays at most twice as many."""
 
-OUTCOMES = ("answered", "denied", "failed", "interrupted")
+OUTCOMES = ("answered", "denied", "failed", "interrupted", "died")
+PAID_IN_FULL = ("answered", "denied")
+"""Outcomes that cost the loss or the least price; the others cost a failure at least."""
+
+VERSION = 2
+"""Of the file's schema, which it names as SQLite's user_version; version 1 named none."""
 
 _COLUMNS = """
     seq INTEGER PRIMARY KEY,
@@ -35,8 +40,7 @@ _COLUMNS = """
     snapshot TEXT,
     hash TEXT NOT NULL
 """
-SCHEMA: dict[str, str] = {
-    "log": f"CREATE TABLE log ({_COLUMNS})",
+_GUARDS = {
     "log_no_update": (
         "CREATE TRIGGER log_no_update BEFORE UPDATE ON log BEGIN"
         " SELECT RAISE(ABORT, 'the ledger is append-only'); END"
@@ -46,7 +50,59 @@ SCHEMA: dict[str, str] = {
         " SELECT RAISE(ABORT, 'the ledger is append-only'); END"
     ),
 }
-"""Every object of the file, by name; anything else in it means that someone edited it."""
+FIRST_SCHEMA = {"log": f"CREATE TABLE log ({_COLUMNS})", **_GUARDS}
+"""Every object of a file of version 1, by name."""
+
+UPGRADE = "ALTER TABLE log ADD COLUMN hold TEXT"
+SCHEMA = {"log": f"CREATE TABLE log ({_COLUMNS}, hold TEXT)", **_GUARDS}
+"""Every object of the file, by name; anything else in it means that someone edited it.
+
+SQLite writes the same text when `UPGRADE` adds the column to a file of version 1.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Whose a reservation is, which process scans for it, and what it costs at least.
+
+    `user` is the operating system's, `process` names the lock that the process holds while
+    it lives. An unsuccessful end costs `failure` units, any other at least `least`.
+    """
+
+    user: str
+    process: str
+    least: int
+    failure: int
+
+    def dump(self) -> str:
+        """As text for the log."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def load(cls, text: str) -> Hold:
+        """Inverse of `dump`."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A reservation that is not settled: held while it scans, then drawing.
+
+    Without a hold it was made by version 1, which told the two apart by nothing: it may
+    have drawn.
+    """
+
+    analyst: str | None
+    units: int
+    state: Literal["scanning", "drawing"] = "drawing"
+    hold: Hold | None = None
+
+    def floor(self, outcome: str) -> int:
+        """The least that an end of this kind costs."""
+        if self.hold is None:
+            return 0
+        least, failure = self.hold.least, self.hold.failure
+        return least if outcome in PAID_IN_FULL else max(least, failure)
 
 
 class Row(NamedTuple):
@@ -57,7 +113,8 @@ class Row(NamedTuple):
     """
 
     seq: int
-    event: str  # 'created' | 'adopted' | 'reserved' | 'settled'
+    # created, reserved, drawing, settled, unlocked, carried, adopted or retired
+    event: str
     number: int
     time: str
     analyst: str | None
@@ -72,10 +129,15 @@ class Row(NamedTuple):
     place: str | None
     snapshot: str | None
     hash: str
+    hold: str | None = None
 
     def digest(self, previous: str) -> str:
-        """Hash of the whole row but its hash, and of the hash before it."""
-        return hashlib.sha256(json.dumps((previous, *self[:-1])).encode()).hexdigest()
+        """Hash of the whole row but its hash, and of the hash before it.
+
+        A row without a hold is hashed as version 1 did: one value fewer, so never alike.
+        """
+        held = () if self.hold is None else (self.hold,)
+        return hashlib.sha256(json.dumps((previous, *self[:-2], *held)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +177,9 @@ class Book:
     number: int = 0
     spent: int = 0
     analysts: dict[str | None, int] = field(default_factory=dict)
-    open: dict[int, tuple[str | None, int]] = field(default_factory=dict)
+    open: dict[int, Open] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    retired: str | None = None
 
     def spent_by(self, analyst: str | None) -> int:
         """Units charged to one analyst."""
@@ -135,6 +199,7 @@ class Book:
         budget: int | None = None,
         analyst_budget: int | None = None,
         place: Place | None = None,
+        hold: Hold | None = None,
     ) -> Row:
         """The row that would follow; the book itself does not change."""
         new_number = self.number + (event != "created") if number is None else number
@@ -155,6 +220,7 @@ class Book:
             place=None if place is None else place.dump(),
             snapshot=None,
             hash="",
+            hold=None if hold is None else hold.dump(),
         )
         after = self.copy()
         after._advance(row)
@@ -182,26 +248,53 @@ class Book:
     def _advance(self, row: Row) -> None:
         """Change the totals as the event says; an event that cannot be is a broken chain."""
         change = row.units
-        if row.event == "settled":
-            analyst, reserved = self.open.pop(row.number)
-            change -= reserved
-            possible = change <= 0 <= row.units and row.analyst == analyst
-            possible = possible and row.outcome in OUTCOMES
+        if row.event in ("settled", "drawing"):
+            change, possible = self._go_on(row)
         elif row.event == "created":
             possible = self.seq == 0 and row.units == 0 and row.number == 0
             self.place = Place.load(row.place or "")
         else:
             possible = self.seq > 0 and row.units >= 0 and row.number == self.number + 1
             self.number = row.number
-            if row.event == "reserved":
-                self.open[row.number] = (row.analyst, row.units)
-            else:
-                self.place = Place.load(row.place or "")
-                possible = possible and row.event == "adopted"
+            possible = self._begin(row) and possible
         if not possible:
             raise BrokenChainError(f"row {row.seq} is an event that cannot be")
         self.spent += change
         self.analysts[row.analyst] = self.spent_by(row.analyst) + change
+
+    def _begin(self, row: Row) -> bool:
+        """An event with a number of its own; whether it can be."""
+        if row.event == "reserved":
+            hold = None if row.hold is None else Hold.load(row.hold)
+            state: Literal["scanning", "drawing"] = "drawing" if hold is None else "scanning"
+            self.open[row.number] = held = Open(row.analyst, row.units, state, hold)
+            return self.retired is None and row.units >= held.floor("failed")
+        if row.event == "adopted":
+            self.place, self.retired = Place.load(row.place or ""), None
+            return True
+        if row.event == "retired":
+            self.retired = Place.load(row.place or "").path
+            return row.units == 0
+        if row.event == "unlocked":
+            return row.units == 0 and self.failures.pop(row.kind or "", 0) > 0
+        return row.event == "carried"
+
+    def _go_on(self, row: Row) -> tuple[int, bool]:
+        """A reservation draws or ends: what that changes in the totals, and whether it can be."""
+        before = self.open.pop(row.number)
+        if row.event == "drawing":
+            self.open[row.number] = replace(before, state="drawing")
+            change, possible = row.units, row.units == 0 and before.state == "scanning"
+        else:
+            outcome = row.outcome or ""
+            change = row.units - before.units
+            possible = outcome in OUTCOMES and before.floor(outcome) <= row.units <= before.units
+            if outcome == "died":
+                possible = possible and before.state == "scanning"
+            elif outcome == "failed" and before.hold is not None:
+                user = before.hold.user
+                self.failures[user] = self.failures.get(user, 0) + 1
+        return change, possible and row.analyst == before.analyst
 
     def copy(self) -> Book:
         """An independent book with the same totals."""
@@ -213,21 +306,32 @@ class Book:
             self.spent,
             dict(self.analysts),
             dict(self.open),
+            dict(self.failures),
+            self.retired,
         )
 
+    def by_analyst(self) -> list[tuple[str | None, int]]:
+        """What was charged to each analyst, in the order of their names."""
+        return sorted(self.analysts.items(), key=lambda item: (item[0] is not None, item[0] or ""))
+
     def snapshot(self) -> str:
-        """The totals as canonical text, for every `SNAPSHOT_EVERY`th row."""
-        return json.dumps(
-            {
-                "place": None if self.place is None else self.place.dump(),
-                "number": self.number,
-                "spent": self.spent,
-                "analysts": sorted(
-                    self.analysts.items(), key=lambda item: (item[0] is not None, item[0] or "")
-                ),
-                "open": [[number, *self.open[number]] for number in sorted(self.open)],
-            }
-        )
+        """The totals as canonical text, for every `SNAPSHOT_EVERY`th row.
+
+        What version 1 did not know is left out where there is none of it: the text of its own
+        snapshots stays the same.
+        """
+        said: dict[str, object] = {
+            "place": None if self.place is None else self.place.dump(),
+            "number": self.number,
+            "spent": self.spent,
+            "analysts": self.by_analyst(),
+            "open": [[number, *_dumped(self.open[number])] for number in sorted(self.open)],
+        }
+        if self.failures:
+            said["failures"] = sorted(self.failures.items())
+        if self.retired is not None:
+            said["retired"] = self.retired
+        return json.dumps(said)
 
     @classmethod
     def from_snapshot(cls, row: Row, previous: str) -> Book:
@@ -247,7 +351,22 @@ class Book:
                 number=said["number"],
                 spent=said["spent"],
                 analysts=dict(said["analysts"]),
-                open={number: (name, units) for number, name, units in said["open"]},
+                open={number: _loaded(*rest) for number, *rest in said["open"]},
+                failures=dict(said.get("failures", ())),
+                retired=said.get("retired"),
             )
         except (TypeError, ValueError, KeyError) as error:
             raise BrokenChainError(f"row {row.seq} is malformed") from error
+
+
+def _dumped(entry: Open) -> list[object]:
+    if entry.hold is None:
+        return [entry.analyst, entry.units]
+    return [entry.analyst, entry.units, entry.state, entry.hold.dump()]
+
+
+def _loaded(
+    analyst: str | None, units: int, state: Literal["scanning", "drawing"] = "drawing",
+    hold: str | None = None,
+) -> Open:  # fmt: skip
+    return Open(analyst, units, state, None if hold is None else Hold.load(hold))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from probe_sql.errors import BudgetExhausted, LedgerError
+from probe_sql.errors import BudgetExhausted, LedgerError, Stopped
 
 _RESTORE = (
     "The owner of the data restores the latest ledger from a backup and takes it over with"
@@ -107,16 +108,79 @@ def unlisted(analyst: str | None) -> LedgerError:
     )
 
 
-def exhausted(*, asked: int, left: int, analyst: str | None) -> BudgetExhausted:
+def retired(path: Path, successor: str) -> LedgerError:
+    """The owner took this ledger over to another place."""
+    return LedgerError(
+        f"The ledger {path} was taken over, to {successor}.",
+        why="Two copies of one ledger would spend the same budget twice.",
+        fix="Ask there. To come back, the owner runs `probe-sql ledger DB --adopt` here.",
+    )
+
+
+def original_remains(path: Path) -> LedgerError:
+    """A copy is to be taken over, and the original cannot be ended."""
+    return LedgerError(
+        f"This ledger is a copy, and the original {path} cannot be ended.",
+        why="It is still there, and would go on spending the same budget.",
+        fix="Take the copy over as somebody who may write the original, or remove that first.",
+    )
+
+
+def newer(path: Path) -> LedgerError:
+    """A later version of this engine wrote the file."""
+    return LedgerError(
+        f"The ledger {path} was written by a newer version of probe-sql.",
+        why="This version might misread what was spent.",
+        fix="Use the newer version.",
+    )
+
+
+def stopped(user: str) -> Stopped:
+    """The operating system's user had as many failed scans as the policy allows."""
+    return Stopped(
+        f"The user {user!r} may not ask until the owner of the data has looked.",
+        why="A scan failed that no public fact explains, and failures are not covered by epsilon.",
+        fix=f"The owner looks at `probe-sql ledger DB`, then runs it with `--unlock {user}`.",
+    )
+
+
+def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
+    """Nothing to unlock."""
+    names = ", ".join(sorted(others))
+    return LedgerError(
+        f"The user {user!r} has no failed scan.",
+        why="Failures count for the operating system's user, not for an analyst's name.",
+        fix=f"Unlock one of: {names}." if names else "Nobody has one.",
+    )
+
+
+def too_many_holds(user: str, holds: int) -> LedgerError:
+    """The user has too much under way."""
+    return LedgerError(
+        f"The user {user!r} has as much under way as the policy allows.",
+        why=f"At most {holds} queries at once, which together may hold {holds} times the"
+        " policy's per_query: what is held is missing for everybody else.",
+        fix="Wait for the others to end, or ask with a smaller epsilon.",
+    )
+
+
+def exhausted(*, asked: int, left: int, failure: int, analyst: str | None) -> BudgetExhausted:
     """The query does not fit; `analyst` if it is their own budget that is too small."""
     whose = "the database" if analyst is None else f"the analyst {analyst!r}"
+    if not left:
+        fix = "The budget is spent. Only the owner of the data may raise it."
+    elif left < failure:
+        fix = (
+            f"None: a scan must be able to pay for its failure, {_shown(failure)}."
+            " Only the owner of the data may raise the budget."
+        )
+    else:
+        fix = f"Set epsilon = {_shown(left)} or less, or let the owner raise the budget."
     return BudgetExhausted(
         f"The query may cost epsilon {_shown(asked)}, and {_shown(left)} of the budget of"
         f" {whose} remains.",
         why="Nothing was drawn and nothing was charged.",
-        fix="Ask with a smaller epsilon, or let the owner of the data raise the budget."
-        if left
-        else "The budget is spent. Only the owner of the data may raise it.",
+        fix=fix,
     )
 
 

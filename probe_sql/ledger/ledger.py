@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,15 +15,22 @@ from typing import Self
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import complaints
-from probe_sql.ledger.chain import OUTCOMES, Row
+from probe_sql.ledger.chain import OUTCOMES, Hold, Open, Row
+from probe_sql.ledger.locks import Presence, Turns
 from probe_sql.ledger.log import Log, storable
-from probe_sql.ledger.units import units_asked, units_down, units_up
+from probe_sql.ledger.store import told
+from probe_sql.ledger.takeover import take_over
+from probe_sql.ledger.units import to_epsilon, units_asked, units_down, units_up
+from probe_sql.ledger.users import system_user
 from probe_sql.ledger.values import BudgetState, Entry, Receipt, issue
 from probe_sql.policy.model import Budget
 
 
 class Ledger:
     """Append-only record of all epsilon spent on one database; `open` or `adopt` makes one.
+
+    A query reserves before it scans, and says durably that it draws before it does: what dies
+    while it scans has drawn nothing and costs the price of a failure, what dies later the whole.
 
     Privacy: `reserve` returns only after the charge is durable, refuses what would pass a
     budget, and counts open reservations in full, so at every instant and whatever process
@@ -32,11 +39,16 @@ class Ledger:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], budget: Budget, clock: Callable[[], float]
-    ) -> None:
+        self, path: str | os.PathLike[str], budget: Budget, clock: Callable[[], float],
+        in_force: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
         self._budget = budget
         self._clock = clock
+        self._in_force = in_force
         self._log = Log(path, self._now)
+        self._presence = Presence(self._log.path, self._log.mode)
+        self._turns = Turns(self._log.path, self._log.mode)
+        self._user = storable(system_user())
         self.created = False
 
     @classmethod
@@ -48,15 +60,21 @@ class Ledger:
         identity: str,
         create: bool = True,
         clock: Callable[[], float] = time.time,
+        in_force: Callable[[], None] = lambda: None,
     ) -> Ledger:
         """The ledger of the database `identity`; created only where no trace of one exists.
 
-        Raises LedgerError, never a fresh budget, when the ledger is missing though an anchor
-        remembers it, or was copied, replaced, edited, truncated, or is another database's.
+        `in_force` raises where the rules that the caller works by are no longer those of the
+        owner; every reservation asks it. Raises LedgerError, never a fresh budget, when the ledger
+        is missing though an anchor remembers it, or was copied, replaced, edited, truncated, or
+        is another database's.
         """
-        ledger = cls(path, budget, clock)
+        ledger = cls(path, budget, clock, in_force)
         try:
             ledger.created = ledger._log.open(identity, create)
+            ledger._bury()
+            with told(ledger.path):
+                ledger._presence.sweep()
         except BaseException:
             ledger.close()
             raise
@@ -73,13 +91,13 @@ class Ledger:
     ) -> Ledger:
         """The owner's way to take over a ledger that was moved, copied or restored.
 
-        The chain must be intact. If an anchor remembers more spending than the file does (an
-        older copy), the difference is charged. The ledger that stays behind at the old path
-        is no longer accepted for this user.
+        The chain must be intact. If the original or an anchor remembers more spending than the
+        file does (an older copy), the difference is charged, to whom it belongs. An original that
+        is still at its place is retired, and no longer accepted for anybody.
         """
         ledger = cls(path, budget, clock)
         try:
-            ledger._log.adopt(identity)
+            take_over(ledger._log, identity, ledger._now)
         except BaseException:
             ledger.close()
             raise
@@ -101,6 +119,7 @@ class Ledger:
             with contextlib.suppress(LedgerError):  # anchors that lag are sound
                 self._log.follow()
         self._log.store.close()
+        self._presence.close()
 
     def __enter__(self) -> Self:
         return self
@@ -115,13 +134,26 @@ class Ledger:
 
     # --- spending --------------------------------------------------------------------
 
+    def admit(self, analyst: str | None, epsilon: float) -> None:
+        """Raise what `reserve` would raise now; nothing is charged."""
+        with self._log.store.transaction("DEFERRED"):
+            self._log.catch_up()
+            self._admit(analyst, self._price(epsilon))
+
     def reserve(
         self, analyst: str | None, epsilon: float, *, sql: str, kind: str = "query"
     ) -> Receipt:
-        """Charge `epsilon` durably and return the receipt for it; BudgetExhausted if it does
-        not fit, LedgerError if it cannot be written: then there is no receipt to draw with."""
+        """Charge `epsilon`, or a failure where that costs more, durably, before the scan.
+
+        Returns the receipt of a hold that cannot draw yet. BudgetExhausted if it does not fit,
+        Stopped if the user's scans have failed, LedgerError if it cannot be written: then there
+        is no receipt.
+        """
         faults.point("ledger.reserve.before")
-        units = units_asked(epsilon)
+        units = self._price(epsilon)
+        self._bury()
+        with told(self.path):
+            process = self._presence.name()
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
             self._admit(analyst, units)
@@ -134,27 +166,58 @@ class Ledger:
                 sql=storable(sql),
                 budget=units_down(self._budget.epsilon),
                 analyst_budget=self._own_budget(analyst),
+                hold=Hold(self._user, process, self._least, self._failure),
             )
             self._log.append(row, "reserve")
-        try:
-            self._log.follow("reserve")
-        except LedgerError as error:
-            error.why = f"{error.why} The reservation was already durable: it stays charged."
-            raise
+        self._follow("reserve")
         return issue(self.ledger_id, row.number, row.analyst, row.units)
 
+    @contextlib.contextmanager
+    def scanning(self, *, alone: bool = False) -> Iterator[None]:
+        """Hold a turn to scan: beside others, or `alone` once all others have ended theirs."""
+        with contextlib.ExitStack() as stack:
+            with told(self.path):
+                stack.enter_context(self._turns.turn(alone=alone))
+            yield
+
+    def draw(self, receipt: Receipt) -> None:
+        """Turn a hold into one that may draw; durable when this returns.
+
+        Privacy: impossible once the hold is gone, so what was settled at the price of a failure
+        has drawn nothing.
+        """
+        faults.point("ledger.draw.before")
+        with self._log.store.transaction("IMMEDIATE"):
+            self._log.catch_up()
+            self._check(receipt, "scanning")
+            row = self._log.book.draft(
+                "drawing",
+                time=self._now(),
+                number=receipt.number,
+                analyst=receipt.analyst,
+                units=0,
+            )
+            self._log.append(row, "draw")
+        self._follow("draw")
+
     def verify(self, receipt: Receipt) -> None:
-        """Return only if `receipt` is an open reservation of this ledger and this process."""
+        """Return only if `receipt` is a reservation of this ledger and process that may draw."""
         with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
-            self._check(receipt)
+            self._check(receipt, "drawing")
 
-    def settle(self, receipt: Receipt, epsilon: float, *, outcome: str) -> None:
-        """Lower the charge of `receipt` to `epsilon`, the loss that was drawn, once.
+    def settle(
+        self, receipt: Receipt, epsilon: float, *, outcome: str, reason: str | None = None
+    ) -> float:
+        """Lower the charge of `receipt` to its price, once; returns that price.
+
+        That is `epsilon`, the loss that was drawn, but at least what a scan costs, and at least
+        what a failure costs where the query was not answered. `reason` is the class of a failure.
 
         Privacy: a loss above the reservation is an InternalError and leaves the charge as
         it is. Until this is durable the reservation is charged in full: that may take until the
-        next reservation, and whatever is lost in between raises what is charged.
+        next reservation, and whatever is lost in between raises what is charged. A failure is
+        durable at once, since it counts.
         """
         faults.point("ledger.settle.before")
         if outcome not in OUTCOMES:
@@ -162,24 +225,40 @@ class Ledger:
         units = units_up(epsilon)
         if units > receipt.units >= units_asked(epsilon):
             units = receipt.units  # the same decimal number, read once as binary
-        with self._log.store.transaction("IMMEDIATE", durable=False):
+        with self._log.store.transaction("IMMEDIATE", durable=outcome == "failed"):
             self._log.catch_up()
-            self._check(receipt)
+            floor = self._check(receipt).floor(outcome)
+            price = epsilon if units >= floor else to_epsilon(floor)
+            units = max(units, floor)
             if units > receipt.units:
                 raise InternalError(
                     "More was drawn than was reserved.",
                     why=f"{units} units against {receipt.units} of reservation {receipt.number}.",
                     fix="Report this: the reservation stays charged in full.",
                 )
-            row = self._log.book.draft(
-                "settled",
-                time=self._now(),
-                number=receipt.number,
-                analyst=receipt.analyst,
-                units=units,
-                outcome=outcome,
-            )
-            self._log.append(row, "settle")
+            self._settle(receipt.number, receipt.analyst, units, outcome, reason)
+        return price
+
+    def unlock(self, user: str) -> None:
+        """Forget the failures of one of the operating system's users: the owner has looked."""
+        with self._log.store.transaction("IMMEDIATE"):
+            self._log.catch_up()
+            if storable(user) not in self._log.book.failures:
+                raise complaints.not_stopped(user, self._log.book.failures)
+            row = self._log.book.draft("unlocked", time=self._now(), units=0, kind=storable(user))
+            self._log.append(row, None)
+        self._follow(None)
+
+    def stopped(self) -> bool:
+        """Whether this user's failures have reached what the policy allows."""
+        with self._log.store.transaction("DEFERRED"):
+            self._log.catch_up()
+            return self._stopped()
+
+    @property
+    def user(self) -> str:
+        """The operating system's user, for whom failures count."""
+        return self._user
 
     # --- reading ---------------------------------------------------------------------
 
@@ -190,11 +269,22 @@ class Ledger:
             return self._state(analyst)
 
     def entries(self) -> Iterator[Entry]:
-        """All reservations in order, from a chain verified to its first row."""
+        """All reservations in order, from a chain verified to its first row; for the owner."""
         found: dict[int, Entry] = {}
         with self._log.store.transaction("DEFERRED"):
             self._log.replay(lambda row: _record(found, row))
         return iter(found.values())
+
+    def own_entries(self, analyst: str | None) -> Iterator[Entry]:
+        """The queries that were asked by this name, from this account of the machine.
+
+        Privacy: the text of a query may hold what another analyst knows or guesses.
+        """
+        name = None if analyst is None else storable(analyst)
+        for entry in self.entries():
+            query = entry.outcome not in _OWNERS
+            if query and entry.analyst == name and entry.user in (None, self._user):
+                yield entry
 
     def audit(self) -> None:
         """Verify every row from the first, the file's schema and the anchors; else LedgerError."""
@@ -203,32 +293,115 @@ class Ledger:
 
     # --- inside a transaction --------------------------------------------------------
 
-    def _check(self, receipt: Receipt) -> None:
+    def _check(self, receipt: Receipt, state: str | None = None) -> Open:
         reserved = self._log.book.open.get(receipt.number)
         if (
-            receipt.ledger_id != self.ledger_id
+            reserved is None
+            or receipt.ledger_id != self.ledger_id
             or receipt.pid != os.getpid()
-            or reserved != (receipt.analyst, receipt.units)
+            or (reserved.analyst, reserved.units) != (receipt.analyst, receipt.units)
+            or state not in (None, reserved.state)
         ):
             raise LedgerError(
                 "This receipt does not allow a draw.",
                 why="It is not an open reservation that this process made in this ledger:"
-                " it was settled already, or comes from another ledger or process.",
+                " it was settled already, or comes from another ledger or process, or the"
+                " ledger does not say that its scan is over.",
                 fix="Reserve again.",
             )
+        return reserved
+
+    def _bury(self) -> None:
+        """Settle what died while scanning: it had drawn nothing, and costs a failure."""
+        while self._bury_one():
+            pass
+
+    def _bury_one(self) -> bool:
+        with self._log.store.transaction("IMMEDIATE"):
+            self._log.catch_up()
+            scanning = {
+                number: held.hold.process
+                for number, held in self._log.book.open.items()
+                if held.hold is not None and held.state == "scanning"
+            }
+            dead = self._dead(scanning.values())
+            for number, process in scanning.items():
+                if process in dead:
+                    held = self._log.book.open[number]
+                    self._settle(number, held.analyst, held.floor("died"), "died", None)
+                    return True
+        return False
+
+    def _dead(self, processes: Iterable[str]) -> set[str]:
+        return {name for name in set(processes) if not self._presence.alive(name)}
+
+    def _settle(
+        self, number: int, analyst: str | None, units: int, outcome: str, reason: str | None
+    ) -> None:
+        row = self._log.book.draft(
+            "settled",
+            time=self._now(),
+            number=number,
+            analyst=analyst,
+            units=units,
+            outcome=outcome,
+            kind=reason,
+        )
+        self._log.append(row, "settle")
+
+    def _follow(self, step: str | None) -> None:
+        try:
+            self._log.follow(step)
+        except LedgerError as error:
+            error.why = f"{error.why} What was written before is durable, and stays charged."
+            raise
+
+    @property
+    def _least(self) -> int:
+        return units_asked(self._budget.least_price)
+
+    @property
+    def _failure(self) -> int:
+        return units_asked(self._budget.failure_price)
+
+    def _price(self, epsilon: float) -> int:
+        """The most that a query can cost: a scan that starts can fail, whatever it may draw."""
+        return max(units_asked(epsilon), self._failure)
+
+    def _stopped(self) -> bool:
+        return self._log.book.failures.get(self._user, 0) >= self._budget.failures
 
     def _admit(self, analyst: str | None, units: int) -> None:
-        """Raise unless `analyst` may spend `units` more."""
+        """Raise unless the rules are in force and let `analyst` spend `units` more."""
+        self._in_force()
         if self._budget.analysts and analyst not in self._budget.analysts:
             raise complaints.unlisted(analyst)
+        if self._stopped():
+            raise complaints.stopped(self._user)
         state = self._state(analyst)
         if units > state.remaining_units:
             own = state.analyst_remaining_units
             raise complaints.exhausted(
                 asked=units,
                 left=state.remaining_units,
+                failure=self._failure,
                 analyst=analyst if own == state.remaining_units else None,
             )
+        self._check_holds(units)
+
+    def _check_holds(self, units: int) -> None:
+        """Raise where this user has too much under way; one query always fits."""
+        held = [
+            (other.hold.process, other.units)
+            for other in self._log.book.open.values()
+            if other.hold is not None and other.hold.user == self._user
+        ]
+        dead = self._dead(process for process, _ in held)
+        living = [amount for process, amount in held if process not in dead]
+        most = self._budget.holds
+        limit = most * units_asked(self._budget.usual)
+        if living and (len(living) >= most or sum(living) + units > limit):
+            raise complaints.too_many_holds(self._user, most)
 
     def _own_budget(self, analyst: str | None) -> int | None:
         if analyst is None or analyst not in self._budget.analysts:
@@ -250,13 +423,20 @@ class Ledger:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
 
 
+_OWNERS = ("unlocked", "carried", "adopted", "retired")  # entries of the owner, not queries
+
+
 def _record(found: dict[int, Entry], row: Row) -> None:
     """Enter a verified row of the log into the owner's record."""
     if row.event == "settled":
-        found[row.number] = replace(
-            found[row.number], charged_units=row.units, outcome=row.outcome or ""
-        )
+        reason = "" if row.kind is None else f": {row.kind}"
+        outcome = f"{row.outcome}{reason}"
+        found[row.number] = replace(found[row.number], charged_units=row.units, outcome=outcome)
+    elif row.event == "drawing":
+        found[row.number] = replace(found[row.number], outcome="open")
     elif row.event != "created":
+        hold = None if row.hold is None else Hold.load(row.hold)
+        waiting = "open" if hold is None else "scanning"
         found[row.number] = Entry(
             number=row.number,
             time=row.time,
@@ -265,5 +445,6 @@ def _record(found: dict[int, Entry], row: Row) -> None:
             kind=row.kind or row.event,
             reserved_units=row.units,
             charged_units=row.units,
-            outcome="open" if row.event == "reserved" else row.event,
+            outcome=waiting if row.event == "reserved" else row.event,
+            user=hold.user if hold is not None else row.kind if row.event == "unlocked" else None,
         )

@@ -11,8 +11,16 @@ from probe_sql import faults
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import anchors, complaints
 from probe_sql.ledger.anchors import Anchor, AnchorFile
-from probe_sql.ledger.chain import SCHEMA, Book, BrokenChainError, Place, Row
-from probe_sql.ledger.store import Store, told
+from probe_sql.ledger.chain import (
+    FIRST_SCHEMA,
+    SCHEMA,
+    VERSION,
+    Book,
+    BrokenChainError,
+    Place,
+    Row,
+)
+from probe_sql.ledger.store import Store, file_mode, told
 
 
 class Log:
@@ -23,17 +31,18 @@ class Log:
 
     def __init__(self, path: str | os.PathLike[str], now: Callable[[], str]) -> None:
         self.path = Path(os.path.realpath(path))
-        self.store = Store(self.path)
+        self.mode = file_mode(self.path)
+        self.store = Store(self.path, self.mode)
         self.book = Book()
+        self.anchors = anchors.of(self.path, self.mode)
         self._now = now
-        self._anchors = anchors.of(self.path)
         self._broken: LedgerError | None = None
         self.lagging = False  # whether this process appended something that no anchor knows
 
     @property
     def ledger_id(self) -> str:
         """The random name that the ledger got when it was created."""
-        return self._place(self.book).ledger
+        return self.place(self.book).ledger
 
     # --- opening ---------------------------------------------------------------------
 
@@ -42,45 +51,34 @@ class Log:
         created = False
         with told(self.path):
             self._find(create)
+        self.store.restrict()
         with self.store.transaction("IMMEDIATE"):
             if not self.store.objects():
                 self._create(identity, create)
                 created = True
-        self.store.creating = False
+            self.upgrade()
         with self.store.transaction("IMMEDIATE"):
             self._load(identity)
-            self._publish("create" if created else None)
+            self.publish("create" if created else None)
         return created
 
-    def adopt(self, identity: str) -> None:
-        """Append that the ledger is now here, charge what anchors know it has forgotten."""
-        with told(self.path):
-            if not self.path.exists():
-                raise complaints.absent(self.path)
-        with self.store.transaction("IMMEDIATE"):
-            book = self.replay()
-            old = self._place(book)
-            place = self._here(old.ledger, identity)
-            left = anchors.in_state_directory(Path(old.path))
-            if left is not None and old.path != place.path:
-                self._anchors = (*self._anchors, left)
-            known = [anchor for anchor in self.read_anchors() if anchor is not None]
-            if any(anchor.ledger not in (None, old.ledger) for anchor in known):
-                raise complaints.other_ledger(self.path)
-            forgotten = [anchor for anchor in known if not self._holds(anchor)]
-            lost = max([0, *(anchor.spent - book.spent for anchor in forgotten)])
-            self.store.insert(book.draft("adopted", time=self._now(), units=lost, place=place))
+    def upgrade(self) -> None:
+        """Bring a file of version 1 to this version, inside a transaction that this commits.
+
+        No row changes, and no hash: rows without a hold are what they were.
+        """
+        version = self.store.version()
+        if version > VERSION:
+            raise complaints.newer(self.path)
+        if version == 0 and self.store.objects() == FIRST_SCHEMA:
+            self.store.upgrade_schema()
             self.store.commit()
-        with self.store.transaction("IMMEDIATE"):
-            self.book = self.replay()
-            self._publish(None, force=True)
-        self._anchors = anchors.of(self.path)
 
     def follow(self, step: str | None = None) -> None:
         """Bring the anchors up to the head, under the write lock so that none moves back."""
         with self.store.transaction("IMMEDIATE"):
             self._extend(self.book)
-            self._publish(step)
+            self.publish(step)
         self.lagging = False
 
     def _find(self, create: bool) -> None:
@@ -95,9 +93,9 @@ class Log:
         if not create:
             raise complaints.absent(self.path)
         faults.point("ledger.create.before")
-        self._anchors[0].begin()
+        self.anchors[0].begin()
         faults.point("ledger.create.begun")
-        self.store.creating = True
+        self.store.make_file()
 
     # --- inside a transaction --------------------------------------------------------
 
@@ -115,7 +113,7 @@ class Log:
         self._extend(self.book)
         self._check_anchors(self.book, known)
 
-    def append(self, row: Row, step: str, ledger_id: str | None = None) -> None:
+    def append(self, row: Row, step: str | None, ledger_id: str | None = None) -> None:
         """Insert, stage the anchors (a full disk shows before the charge), commit.
 
         A settlement is not staged: it only lowers what is spent, so an anchor may lag behind it
@@ -123,20 +121,25 @@ class Log:
         """
         self.store.insert(row)
         if row.event != "settled":
-            anchor = Anchor(ledger_id or self.ledger_id, row.seq, row.hash, row.spent)
-            for file in self._anchors:
+            after = self.book.copy()
+            after.analysts[row.analyst] = row.analyst_spent
+            analysts = tuple(after.by_analyst())
+            anchor = Anchor(ledger_id or self.ledger_id, row.seq, row.hash, row.spent, analysts)
+            for file in self.anchors:
                 file.stage(anchor)
         self.lagging = True
-        faults.point(f"ledger.{step}.inserted")
+        if step is not None:
+            faults.point(f"ledger.{step}.inserted")
         self.store.commit()
-        faults.point(f"ledger.{step}.committed")
+        if step is not None:
+            faults.point(f"ledger.{step}.committed")
 
     def replay(self, visit: Callable[[Row], None] | None = None) -> Book:
         """Verify schema and chain from the first row; `visit` sees each verified row."""
         self._check_schema()
         book = Book()
         self._extend(book, visit)
-        self._place(book)
+        self.place(book)
         return book
 
     def audit(self) -> None:
@@ -148,7 +151,7 @@ class Log:
 
     def read_anchors(self) -> list[Anchor | None]:
         """The anchors as they are now, the one beside the ledger first."""
-        return [file.read() for file in self._anchors]
+        return [file.read() for file in self.anchors]
 
     def _create(self, identity: str, create: bool) -> None:
         """Write the first row, if the anchors say that creation was begun and nothing more."""
@@ -157,7 +160,7 @@ class Log:
             raise complaints.emptied(self.path)
         if not create:
             raise complaints.absent(self.path)
-        place = self._here(secrets.token_hex(16), identity)
+        place = self.here(secrets.token_hex(16), identity)
         self.store.create_schema()
         row = Book().draft("created", time=self._now(), units=0, place=place)
         self.append(row, "create", place.ledger)
@@ -181,7 +184,7 @@ class Log:
             except BrokenChainError as error:
                 raise complaints.edited(self.path, str(error)) from error
             self._extend(self.book)
-        if self._place(self.book).identity != storable(identity):
+        if self.place(self.book).identity != storable(identity):
             raise complaints.other_database(self.path)
         self._check_place(self.book)
         self._check_anchors(self.book, known)
@@ -199,12 +202,14 @@ class Log:
                 self._broken = complaint
             raise complaint from error
 
-    def _publish(self, step: str | None, *, force: bool = False) -> None:
+    def publish(self, step: str | None, *, force: bool = False) -> None:
         """Move the anchors that are behind to the head; all of them with `force`."""
-        head = Anchor(self.ledger_id, self.book.seq, self.book.head, self.book.spent)
+        book = self.book
+        analysts = tuple(book.by_analyst())
+        head = Anchor(self.ledger_id, book.seq, book.head, book.spent, analysts)
         if step is not None:
             faults.point(f"ledger.{step}.anchoring")
-        late = [file for file in self._anchors if force or _behind(file, head)]
+        late = [file for file in self.anchors if force or _behind(file, head)]
         if late and step is None:
             self.store.flush()  # an anchor must not outlive the row that it names
         for file in late:
@@ -215,38 +220,45 @@ class Log:
     # --- checks ----------------------------------------------------------------------
 
     def _check_anchors(self, book: Book, known: list[Anchor | None]) -> None:
-        """Require that every anchor is a row of this chain; the one beside must exist."""
+        """Require that every anchor is a row of this chain; the one beside must exist.
+
+        A ledger that was taken over says so first: anchors of its path may follow its successor.
+        """
+        if book.retired is not None:
+            raise complaints.retired(self.path, book.retired)
         if known[0] is None:
             raise complaints.unanchored(self.path)
         for anchor in known:
             if anchor is None or anchor.seq == 0:
                 continue
-            if anchor.ledger != self._place(book).ledger:
+            if anchor.ledger != self.place(book).ledger:
                 raise complaints.other_ledger(self.path)
-            if anchor.seq > book.seq or not self._holds(anchor):
+            if anchor.seq > book.seq or not self.holds(anchor):
                 raise complaints.rolled_back(self.path)
 
-    def _holds(self, anchor: Anchor) -> bool:
+    def holds(self, anchor: Anchor) -> bool:
         """Whether the row that an anchor names is in the file."""
         return self.store.hash_at(anchor.seq) == anchor.hash
 
     def _check_schema(self) -> None:
-        if self.store.objects() != SCHEMA:
+        if self.store.objects() != SCHEMA or self.store.version() != VERSION:
             raise complaints.edited(self.path, "its tables or triggers were changed")
 
     def _check_place(self, book: Book) -> None:
         """Require that the file is the one, at the path, that the ledger says it is."""
-        place = self._place(book)
-        here = self._here(place.ledger, place.identity)
+        place = self.place(book)
+        here = self.here(place.ledger, place.identity)
         if (here.path, here.inode) != (place.path, place.inode):
             raise complaints.copied(self.path)
 
-    def _here(self, ledger_id: str, identity: str) -> Place:
+    def here(self, ledger_id: str, identity: str) -> Place:
+        """Where the file is."""
         status = os.stat(self.path)
         path = storable(os.fspath(self.path))
         return Place(ledger_id, storable(identity), path, status.st_dev, status.st_ino)
 
-    def _place(self, book: Book) -> Place:
+    def place(self, book: Book) -> Place:
+        """Where the book says that the ledger is."""
         if book.place is None:
             raise complaints.emptied(self.path)
         return book.place
@@ -254,7 +266,7 @@ class Log:
 
 def _behind(file: AnchorFile, head: Anchor) -> bool:
     known = file.read()
-    return known is None or known.seq < head.seq
+    return known is None or known.seq < head.seq or known.analysts is None
 
 
 def storable(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import threading
 import time
 import weakref
@@ -12,12 +13,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, Row
+from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, UPGRADE, VERSION, Row
 
 BUSY_SECONDS = 30.0
 _RETRIED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _SELECT = f"SELECT {', '.join(Row._fields)} FROM log"
 _INSERT = f"INSERT INTO log VALUES ({', '.join('?' * len(Row._fields))})"
+
+
+def file_mode(path: Path) -> int:
+    """0600; 0660 in a directory that is set-group-ID and that its group may write.
+
+    Such a directory is how several accounts share files on purpose: what is made in it belongs
+    to the directory's group.
+    """
+    try:
+        mode = path.parent.stat().st_mode
+    except OSError:
+        return 0o600
+    return 0o660 if mode & stat.S_ISGID and mode & stat.S_IWGRP else 0o600
 
 
 class Store:
@@ -27,12 +41,24 @@ class Store:
     believe: before a fork the connection is closed, and both sides open their own.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mode: int) -> None:
         self.path = path
-        self.creating = False  # only then may opening make a file
+        self._mode = mode
         self.lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         _stores.add(self)
+
+    def make_file(self) -> None:
+        """Put an empty file in place, for whom the mode says; SQLite's own files follow it."""
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        self.restrict()
+
+    def restrict(self) -> None:
+        """Let the ledger's files be for whom the mode says, where they are this user's."""
+        for path in (self.path, *(Path(f"{self.path}-{end}") for end in ("wal", "shm"))):
+            with contextlib.suppress(OSError):  # another's file, or none
+                if path.stat().st_mode & 0o777 != self._mode:
+                    path.chmod(self._mode)
 
     def close(self) -> None:
         """Close the connection; the next use opens another."""
@@ -77,6 +103,16 @@ class Store:
         """Create the log and its guards, inside a transaction."""
         for statement in SCHEMA.values():
             self._connect().execute(statement)
+        self._connect().execute(f"PRAGMA user_version = {VERSION}")
+
+    def upgrade_schema(self) -> None:
+        """Make a file of version 1 one of this version, inside a transaction."""
+        self._connect().execute(UPGRADE)
+        self._connect().execute(f"PRAGMA user_version = {VERSION}")
+
+    def version(self) -> int:
+        """The version of the schema that the file names; 0 for none."""
+        return int(self._connect().execute("PRAGMA user_version").fetchone()[0])
 
     def objects(self) -> dict[str, str]:
         """Everything the file defines, by name, SQLite's own tables aside."""
@@ -115,7 +151,7 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode={'rwc' if self.creating else 'rw'}",
+                f"{self.path.as_uri()}?mode=rw",
                 uri=True,
                 timeout=BUSY_SECONDS,
                 isolation_level=None,

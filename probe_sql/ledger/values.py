@@ -100,8 +100,10 @@ class BudgetState:
 class Entry:
     """One line of the owner's record: who, when, what was asked, what it cost; no results.
 
-    `outcome` is 'answered', 'denied', 'failed' or 'interrupted'; 'open' while a reservation
-    is unsettled (it is charged in full); 'adopted' where the owner took the ledger over.
+    `outcome` is 'answered', 'denied', 'failed', 'interrupted' or 'died', the last three with
+    the class of the failure behind a colon where it is known. 'scanning' and 'open' are not
+    settled and charged in full: an open one may have drawn. 'unlocked', 'carried', 'adopted' and
+    'retired' are the owner's acts. `user` is the operating system's, None in older entries.
     """
 
     number: int
@@ -112,6 +114,7 @@ class Entry:
     reserved_units: int
     charged_units: int
     outcome: str
+    user: str | None = None
 
     @property
     def reserved(self) -> float:

@@ -4,5 +4,16 @@ from probe_sql.owner.adopt import adopt
 from probe_sql.owner.check import Report, check
 from probe_sql.owner.demo import DEMO_QUERY, Demo, build_demo
 from probe_sql.owner.draft import draft
+from probe_sql.owner.record import record, unlock
 
-__all__ = ["DEMO_QUERY", "Demo", "Report", "adopt", "build_demo", "check", "draft"]
+__all__ = [
+    "DEMO_QUERY",
+    "Demo",
+    "Report",
+    "adopt",
+    "build_demo",
+    "check",
+    "draft",
+    "record",
+    "unlock",
+]

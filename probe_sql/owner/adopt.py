@@ -15,9 +15,10 @@ def adopt(
 ) -> None:
     """Make the ledger at its place the one of this database; its chain must be intact.
 
-    Privacy: what an anchor remembers and the ledger has forgotten is charged, so adopting
-    an older copy never gives budget back.
+    Privacy: what the original or an anchor remembers and the ledger has forgotten is charged, to
+    each analyst their own, so adopting an older copy never gives budget back. An original that
+    is still at its place is retired.
     """
     rules = load_policy(policy)
     place, identity = ledger_place(source, rules, ledger)
-    Ledger.adopt(place, budget=rules.budget, identity=identity).close()
+    Ledger.adopt(place, budget=rules.prices(), identity=identity).close()

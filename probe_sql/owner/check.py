@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probe_sql.errors import PolicyError, Problem
+from probe_sql.errors import InterfaceError, PolicyError, Problem
 from probe_sql.policy import Policy, load_policy, with_lines
+from probe_sql.session import ledger_place
 from probe_sql.vault.sources import open_backend
 
 
@@ -19,6 +21,7 @@ class Report:
     source: str
     problems: tuple[Problem, ...]
     policy: Policy | None
+    warnings: tuple[str, ...] = ()
 
 
 def check(path: str | os.PathLike[str], source: Any = None) -> Report:
@@ -48,4 +51,23 @@ def check(path: str | os.PathLike[str], source: Any = None) -> Report:
     if problems:
         text = Path(name).read_text(encoding="utf-8-sig")
         return Report(name, with_lines(dict.fromkeys(problems), text), None)
-    return Report(name, (), policy.with_types(schemas))
+    return Report(name, (), policy.with_types(schemas), _open_to_others(source, policy))
+
+
+def _open_to_others(source: Any, policy: Policy) -> tuple[str, ...]:
+    """Who may write the ledger's directory can remove it, and begin a fresh budget with it."""
+    try:
+        place, _ = ledger_place(source, policy, None)
+    except InterfaceError:  # whoever connects names one
+        return ()
+    folder = Path(os.path.realpath(place)).parent
+    mode = folder.stat().st_mode if folder.exists() else 0
+    whom = [
+        who for bit, who in ((stat.S_IWGRP, "its group"), (stat.S_IWOTH, "everybody")) if mode & bit
+    ]
+    if not whom:
+        return ()
+    return (
+        f"{folder} may be written by {' and '.join(whom)}: they can take the ledger away and, from"
+        " another state directory, begin with a fresh budget. Let only trusted accounts write it.",
+    )

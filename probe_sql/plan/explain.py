@@ -86,9 +86,9 @@ def _worst(plan: Plan, first: FirstDraws, epsilon: float) -> float:
     """The most the query can be charged: a draw that would pass epsilon is never made."""
     most = plan.accuracy.epsilon
     if not first.whole:
-        return most
+        return max(most, plan.least)
     total = epsilon + plan.release_epsilon
-    return total if total <= most else 0.0
+    return max(total, plan.least) if total <= most else 0.0
 
 
 # --- JSON ------------------------------------------------------------------------------
@@ -129,6 +129,8 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_epsilon,
         "epsilon_worst": explanation.epsilon_worst,
+        "epsilon_least": plan.least,
+        "epsilon_failure": plan.failure,
         "accuracy": accuracy.as_dict(),
         "scan_sql": explanation.scans[0] if accuracy.fuse and explanation.scans
         else list(explanation.scans) or None,
@@ -288,4 +290,8 @@ def _cost_lines(explanation: Explanation) -> list[str]:
         )
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
     lines.append(f"            at most epsilon {explanation.epsilon_worst:.4g} is charged{whom}")
+    lines.append(
+        f"            a scan costs at least {plan.least:.4g}, and {plan.failure:.4g} if it fails or"
+        " is cancelled"
+    )
     return lines

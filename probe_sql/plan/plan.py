@@ -21,7 +21,7 @@ from probe_sql.plan.normal import Measure
 from probe_sql.plan.passes import Aggregate, Atom, drafted
 from probe_sql.plan.release import Releases
 from probe_sql.plan.unit import Caps, even_loss
-from probe_sql.policy.model import Policy
+from probe_sql.policy.model import Budget, Policy
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery
 from probe_sql.sql.engines.engine import DUCKDB, Engine
@@ -46,6 +46,8 @@ class Plan:
     written: tuple[AtomSpec, ...]  # the atoms of `original`, for what it would have cost
     notices: tuple[str, ...]
     engine: Engine
+    least: float  # what the scan costs at least, by the policy
+    failure: float  # what it costs if it fails or is cancelled
 
     @property
     def formula(self) -> Formula:
@@ -125,17 +127,16 @@ def make_plan(
     query = bind_sql(sql, policy, parameters)
     accuracy = accuracy_of(query, policy, arguments)
     try:
-        plan = _plan(query, accuracy, engine)
+        plan = _plan(query, accuracy, engine, policy.prices())
         engine.check(plan.scan)
         return plan
     except ProbeError as error:
         raise error.located(sql)  # noqa: B904 - the same error, with its text
 
 
-def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine) -> Plan:
     draft = drafted(query, accuracy)
     return Plan(
         query, accuracy, draft.atoms, draft.aggregates, draft.measures, draft.original,
         draft.minimised, draft.scan, draft.row_types, draft.caps, draft.releases, draft.written,
-        tuple(draft.notices), engine,
+        tuple(draft.notices), engine, prices.least_price, prices.failure_price,
     )  # fmt: skip

@@ -36,6 +36,7 @@ Schemas = Mapping[str, Mapping[str, SqlType]]
 
 EPSILON_LOW, EPSILON_HIGH = 1e-12, 1e6  # one unit of the ledger; beyond any use
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+_SHARES = ("per_query", "least", "failure")  # optional, and never above the whole epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +192,27 @@ class Budget:
     """Epsilon of the whole database for ever, of one query by default, and per analyst.
 
     Privacy: an analyst's budget caps that analyst, the database's caps everyone together.
-    The analysts' budgets may therefore add up to more than the database's.
+    The analysts' budgets may therefore add up to more than the database's. Every scan that
+    starts costs `least` or more, one that fails or is cancelled `failure`; after `failures`
+    failed ones a user is stopped. `holds` limits what one user has under way at once.
     """
 
     epsilon: float
     per_query: float | None = None
     analysts: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
+    least: float | None = None
+    failure: float | None = None
+    failures: int = 1
+    holds: int = 4
 
     def __post_init__(self) -> None:
         found = Findings("budget")
         whole = self._amount(found, "epsilon", self.epsilon, "epsilon = 10.0")
-        if self.per_query is not None:
-            self._share(found, "per_query", self.per_query, whole)
+        for key in _SHARES:
+            if getattr(self, key) is not None:
+                self._share(found, key, getattr(self, key), whole)
+        check_whole(found, "failures", self.failures, "failures = 1")
+        check_whole(found, "holds", self.holds, "holds = 4")
         if is_a(self.analysts, Mapping):
             for analyst, epsilon in self.analysts.items():
                 key = place("analysts", str(analyst))
@@ -212,16 +222,35 @@ class Budget:
             found.add("analysts", "this must be a table of names and epsilons", "maria = 4.0")
         found.finish()
         object.__setattr__(self, "epsilon", float(self.epsilon))
-        if self.per_query is not None:
-            object.__setattr__(self, "per_query", float(self.per_query))
+        for key in _SHARES:
+            if getattr(self, key) is not None:
+                object.__setattr__(self, key, float(getattr(self, key)))
         analysts = {name: float(epsilon) for name, epsilon in self.analysts.items()}
         object.__setattr__(self, "analysts", frozen(analysts))
+
+    @property
+    def usual(self) -> float:
+        """Epsilon of a query that names none."""
+        if self.per_query is not None:
+            return self.per_query
+        return min(Accuracy().epsilon, self.epsilon)
+
+    @property
+    def least_price(self) -> float:
+        """What every scan that starts costs at least."""
+        return self.usual / 10_000 if self.least is None else self.least
+
+    @property
+    def failure_price(self) -> float:
+        """What a scan costs that fails or is cancelled; never below the least."""
+        failure = self.usual / 10 if self.failure is None else self.failure
+        return max(failure, self.least_price)
 
     def _amount(self, found: Findings, key: str, value: object, example: str) -> bool:
         return check_positive(found, key, value, example, EPSILON_HIGH, EPSILON_LOW)
 
     def _share(self, found: Findings, key: str, value: float, whole: bool) -> None:
-        name = key.rpartition(".")[2] if key == "per_query" else key.removeprefix("analysts.")
+        name = key.removeprefix("analysts.")
         if self._amount(found, key, value, f"{name} = 1.0") and whole and value > self.epsilon:
             found.add(
                 key,
@@ -244,6 +273,7 @@ class Policy:
     defaults: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     ledger: str | None = None
     source: str | None = None  # the file it was read from, for messages
+    digest: str | None = field(default=None, compare=False, repr=False)  # of that file
 
     def __post_init__(self) -> None:
         problems = self.problems()
@@ -298,10 +328,11 @@ class Policy:
 
         Privacy: the epsilon is within the whole database's, whichever says it.
         """
-        per_query = self.budget.per_query
-        if per_query is None:
-            per_query = min(Accuracy().epsilon, self.budget.epsilon)
-        return updated(Accuracy(), {"epsilon": per_query, **self.defaults})
+        return updated(Accuracy(), {"epsilon": self.budget.usual, **self.defaults})
+
+    def prices(self) -> Budget:
+        """The budget as the ledger needs it: with the epsilon of a query, whoever names it."""
+        return replace(self.budget, per_query=self.accuracy().epsilon)
 
     def find_table(self, name: str) -> Table | None:
         """The private table of that name in any case, or None."""

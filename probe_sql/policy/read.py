@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tomllib
@@ -11,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from probe_sql import arguments
-from probe_sql.errors import PolicyError, Problem
+from probe_sql.errors import OperationalError, PolicyError, Problem
 from probe_sql.policy import cross
 from probe_sql.policy.locate import Lines
 from probe_sql.policy.model import Budget, Policy, PublicTable, Table
 from probe_sql.policy.parts import Reader
 
 _TOP = ("budget", "defaults", "tables", "public", "ledger")
-_BUDGET = ("epsilon", "per_query", "analysts")
+_BUDGET = ("epsilon", "per_query", "analysts", "least", "failure", "failures", "holds")
 _STAND_IN = Budget(1e6)  # where the real one is broken, so that the rest is still checked
 
 
@@ -37,7 +38,24 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         line = data.count(b"\n", 0, error.start) + 1
         problem = Problem("file", "it is not UTF-8 text", "save the file as UTF-8", line)
         raise PolicyError([problem], source) from None
-    return parse_policy(text, source)
+    return replace(parse_policy(text, source), digest=hashlib.sha256(data).hexdigest())
+
+
+def check_unchanged(path: str | os.PathLike[str], digest: str | None) -> None:
+    """Raise unless the file still is the one that was read, by its digest.
+
+    Privacy: an owner who lowers a budget or takes a column away means open connections too.
+    """
+    try:
+        now = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        now = None
+    if now != digest:
+        raise OperationalError(
+            "The policy has changed since this connection was opened.",
+            why="The rules in force are the owner's present ones; nothing was read or charged.",
+            fix="Connect again.",
+        )
 
 
 def parse_policy(text: str, source: str = "policy") -> Policy:

@@ -19,8 +19,12 @@ def dump_policy(policy: Policy) -> str:
         lines += [f"ledger = {quoted(policy.ledger)}", ""]
     budget = policy.budget
     lines += ["[budget]", f"epsilon = {_value(budget.epsilon)}"]
-    if budget.per_query is not None:
-        lines.append(f"per_query = {_value(budget.per_query)}")
+    for name in ("per_query", "least", "failure"):
+        if getattr(budget, name) is not None:
+            lines.append(f"{name} = {_value(getattr(budget, name))}")
+    for name, usual in (("failures", 1), ("holds", 4)):
+        if getattr(budget, name) != usual:
+            lines.append(f"{name} = {_value(getattr(budget, name))}")
     if budget.analysts:
         lines += ["", "[budget.analysts]", *_pairs(budget.analysts)]
     if policy.defaults:

@@ -38,7 +38,7 @@ def classify(error: BaseException) -> Failure:
     return Failure.OTHER
 
 
-FREE = "No noise was drawn, and nothing is charged."
+UNDRAWN = "No noise was drawn."
 
 
 def scan_error(failure: Failure) -> OperationalError:
@@ -48,31 +48,37 @@ def scan_error(failure: Failure) -> OperationalError:
     context, whose text may quote rows.
     """
     if failure is Failure.INTERRUPTED:
-        return Interrupted("The scan was interrupted.", why=FREE)
+        return Interrupted("The scan was interrupted.", why=UNDRAWN)
     if failure is Failure.MEMORY:
         return ScanError(
             "The scan ran out of memory, or of disk space to spill to.",
-            why=FREE,
+            why=UNDRAWN,
             fix="Give it more with memory = '4GB', or use fewer threads.",
+            failure=failure.value,
         )
     if failure is Failure.FILE:
         return ScanError(
             "A file of the database could not be read during the scan.",
-            why=f"It was removed, replaced or damaged, or the disk failed. {FREE}",
+            why=f"It was removed, replaced or damaged, or the disk failed. {UNDRAWN}",
             fix="Check the files and connect again.",
+            failure=failure.value,
         )
     if failure is Failure.LOST:
         return ScanError(
             "The connection to the server was lost during the scan.",
-            why=f"The server stopped, or the network did. {FREE}",
+            why=f"The server stopped, or the network did. {UNDRAWN}",
             fix="Connect again.",
+            failure=failure.value,
         )
     if failure is Failure.CLOSED:
-        return ScanError("The database was closed.", why=FREE, fix="Connect again.")
+        return ScanError(
+            "The database was closed.", why=UNDRAWN, fix="Connect again.", failure=failure.value
+        )
     return ScanError(
         "The database failed during the scan.",
-        why=f"Its own message is withheld, because it may quote a row. {FREE}",
+        why=f"Its own message is withheld, because it may quote a row. {UNDRAWN}",
         fix="Ask the data owner to try the scan that EXPLAIN shows.",
+        failure=failure.value,
     )
 
 

@@ -41,8 +41,9 @@ class VaultMeter:
     """Draws discrete Laplace noise and never passes its receipt or `epsilon_max`.
 
     Privacy: a receipt opens one meter, once, in the process that reserved it, and is verified
-    with the ledger before the first draw. For each row type (a set of measures that one row
-    can enter together, theory 5) the meter sums the epsilons at which each group was drawn and
+    with the ledger before the first draw, which must say durably that the query draws. For
+    each row type (a set of measures that one row can enter together, theory 5) the meter
+    sums the epsilons at which each group was drawn and
     the finest level at which each measure was revealed; the loss is the largest sum over
     types and groups, or, where a person is protected, the largest that one person can meet
     within the `caps`. A draw that would pass the limit raises `OverBudget` before a random
@@ -68,6 +69,16 @@ class VaultMeter:
         if exact.people != (caps.column is not None):
             raise InternalError("The caps are not those of the table that was scanned.")
         _claim(receipt)
+        self._ledger = ledger
+        self._receipt = receipt
+        self._sampler = sampler
+        self._begin(exact, deltas, row_types, min(receipt.epsilon, epsilon_max), caps)
+
+    def _begin(
+        self, exact: Exact, deltas: Sequence[int], row_types: Sequence[Sequence[int]],
+        limit: float, caps: Caps,
+    ) -> None:  # fmt: skip
+        """Set the accounts to zero, with `limit` for all draws together."""
         self._row_types = tuple(tuple(members) for members in row_types)
         layers = caps.layers(self._row_types)
         self._caps = caps
@@ -78,10 +89,6 @@ class VaultMeter:
             tuple(t for t, members in enumerate(layers) if measure in members)
             for measure in range(len(deltas))
         )
-        self._ledger = ledger
-        self._receipt = receipt
-        self._sampler = sampler
-        limit = min(receipt.epsilon, epsilon_max)
         self._step = Fraction(2) ** (math.frexp(limit)[1] - _PRECISION)
         self._limit = math.floor(Fraction(limit) / self._step)
         self._totals = np.zeros((len(layers), exact.groups), dtype=np.int64)
@@ -303,8 +310,9 @@ class VaultMeter:
 
     # --- ending -------------------------------------------------------------------------
 
-    def settle(self, outcome: str) -> float:
-        """Lower the charge to the loss of what was drawn and end drawing; returns that loss.
+    def settle(self, outcome: str, reason: str | None = None) -> float:
+        """Lower the charge to the loss of what was drawn, or the price of the query where that
+        is more, and end drawing; returns the charge.
 
         Privacy: the loss counts every draw that was begun. If the ledger cannot be written,
         the whole reservation stays charged. Exact values and noise are overwritten first.
@@ -313,9 +321,9 @@ class VaultMeter:
             self._forget()
             if self._settled:
                 raise InternalError("The query was settled already.")
-            self._ledger.settle(self._receipt, self.loss, outcome=outcome)
+            charged = self._ledger.settle(self._receipt, self.loss, outcome=outcome, reason=reason)
             self._settled = True
-            return self.loss
+            return charged
 
     def close(self) -> None:
         """End drawing and forget the exact values; what is not settled stays charged."""

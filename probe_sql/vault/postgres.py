@@ -24,7 +24,7 @@ from probe_sql.sql.engines.postgres import POSTGRESQL, PostgresEngine, Shape
 from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
-from probe_sql.vault.failures import FREE, Failure, scan_error
+from probe_sql.vault.failures import UNDRAWN, Failure, scan_error
 from probe_sql.vault.postgres_address import Address, read_address, shorter, unreachable
 from probe_sql.vault.postgres_checks import BEHIND, alike, hidden, unfixed, unreadable
 from probe_sql.vault.postgres_types import COLUMNS, column_type
@@ -295,20 +295,23 @@ class PostgresRemote:
         if failure is Failure.TIMEOUT:
             raise ScanError(
                 "The server ended the scan.",
-                why=f"It took longer than {self._timeout}, or was cancelled there. {FREE}",
+                why=f"It took longer than {self._timeout}, or was cancelled there. {UNDRAWN}",
                 fix="Allow more with ?statement_timeout=2h in the URL, up to the role's own limit.",
+                failure=failure.value,
             )
         if failure is Failure.DENIED:
             raise ScanError(
                 "The server did not let this role read what the scan needs.",
-                why=f"It lost its rights, or row-level security would hide rows from it. {FREE}",
+                why=f"It lost its rights, or row-level security would hide rows from it. {UNDRAWN}",
                 fix=f"Ask the owner to GRANT SELECT on the tables of {self._address.schema}.",
+                failure=failure.value,
             )
         if failure is Failure.MEMORY:
             raise ScanError(
                 "The server ran out of memory, disk space or connections.",
-                why=FREE,
+                why=UNDRAWN,
                 fix="Ask its administrator, or try again later.",
+                failure=failure.value,
             )
         raise scan_error(failure)
 

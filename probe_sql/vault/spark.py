@@ -23,7 +23,7 @@ from probe_sql.sql.scan import Scan
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.exact import wipe
-from probe_sql.vault.failures import FREE, Failure, scan_error
+from probe_sql.vault.failures import UNDRAWN, Failure, scan_error
 from probe_sql.vault.remote import Carried, Remote
 from probe_sql.vault.runner import Runner
 from probe_sql.vault.sources import Spark
@@ -304,8 +304,9 @@ def _scan_error(failure: Failure) -> OperationalError:
         return scan_error(failure)
     return ScanError(
         "Spark ran out of memory.",
-        why=FREE,
+        why=UNDRAWN,
         fix="Raise spark.driver.memory or spark.executor.memory, or use more partitions.",
+        failure=failure.value,
     )
 
 

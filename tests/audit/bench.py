@@ -95,6 +95,7 @@ class Side:
         """One run through the vault alone: reserve, draw, decide, settle."""
         ledger, plan = self.connection._ledger, self.plan
         receipt = ledger.reserve(None, plan.accuracy.epsilon, sql="audit")
+        ledger.draw(receipt)
         chosen = deltas or tuple(measure.delta for measure in plan.measures)
         meter = VaultMeter(
             self.exact, chosen, plan.row_types, ledger, receipt, self.connection._sampler,

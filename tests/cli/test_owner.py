@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from probe_sql.errors import ScanError
+from probe_sql.ledger.users import system_user
 from probe_sql.owner import check, draft
+from probe_sql.session import connect
+from probe_sql.vault.failures import Failure, scan_error
 from tests.cli.conftest import STEADY, Run
 
 
@@ -125,3 +129,37 @@ def test_an_owner_who_moved_the_database_takes_its_ledger_over(clinic: Path, run
     assert (ended.code, ended.err) == (0, "The ledger was taken over.\n")
     assert STEADY in ended.out
     assert json.loads(run("budget", moved, "--format", "json").out)["spent"] == spent > 0
+
+
+def test_a_stopped_user_is_unlocked_by_the_name_that_the_error_says(clinic: Path, run: Run) -> None:
+    with connect("clinic.duckdb", "clinic.toml", analyst="maria") as db:
+
+        def broken(*_: object) -> None:
+            raise scan_error(Failure.OTHER)
+
+        vars(db._backend)["measure"] = broken
+        with pytest.raises(ScanError):
+            db.sql(STEADY)
+    ended = run("query", "clinic.duckdb", "--analyst", "maria", STEADY)
+    assert ended.code == 1
+    assert f"--unlock {system_user()}" in ended.err
+    assert run("ledger", "clinic.duckdb", "--unlock", "maria").code == 1
+    unlocked = run("ledger", "clinic.duckdb", "--unlock", system_user(), "--format", "json")
+    assert [entry["outcome"] for entry in json.loads(unlocked.out)] == [
+        "failed: other", "unlocked",
+    ]  # fmt: skip
+    assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
+    assert clinic.exists()
+
+
+@pytest.mark.parametrize(("mode", "whom"), [(0o700, None), (0o770, "group"), (0o777, "everybody")])
+def test_check_warns_where_others_may_write_the_ledgers_directory(
+    clinic: Path, run: Run, mode: int, whom: str | None
+) -> None:
+    clinic.chmod(mode)
+    ended = run("check", "clinic.duckdb")
+    assert ended.code == 0
+    assert ("fresh budget" in ended.err) == (whom is not None)
+    assert whom is None or whom in ended.err
+    warnings = json.loads(run("check", "clinic.duckdb", "--format", "json").out)["warnings"]
+    assert len(warnings) == (whom is not None)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from probe_sql.errors import Interrupted, ScanError
+from probe_sql.errors import Interrupted, ScanError, Stopped
 from probe_sql.ledger import Ledger
 from probe_sql.policy import Policy
 from probe_sql.session import Connection
@@ -86,23 +86,27 @@ class Failing:
                 watcher = once_scanning(lambda: os.kill(os.getpid(), signal.SIGINT))
             else:
                 watcher = once_scanning(stop)
-            with pytest.raises(Interrupted, match="nothing is charged"):
-                db.sql(COUNT)
+            with pytest.raises(Interrupted, match=r"charged: epsilon 0\.1"):
+                db.sql(COUNT, epsilon=400.0)
             watcher.join()
-            assert db.budget.spent == 0
+            assert db.budget.spent == 0.1
+            assert [entry.outcome for entry in db.ledger()] == ["interrupted"]
             nothing = db.plan(COUNT.replace("GROUP", "WHERE false GROUP"))
             assert measured(backend, nothing) == [[0] * len(events.SITES)] * 2
 
-    def test_an_error_holds_no_value_and_costs_nothing(
+    def test_an_error_holds_no_value_costs_a_failure_and_stops(
         self, breakable: Any, tmp_path: Path
     ) -> None:
         policy = events.policy()
         with _connected(breakable.failing(policy), policy, tmp_path) as db:
-            with pytest.raises(ScanError, match="nothing is charged") as caught:
-                db.sql(COUNT.replace("GROUP", "WHERE note <> 'x' GROUP"))
+            with pytest.raises(ScanError, match=r"charged: epsilon 0\.1") as caught:
+                db.sql(COUNT.replace("GROUP", "WHERE note <> 'x' GROUP"), epsilon=400.0)
             assert SECRET not in shown(caught.value)
             assert caught.value.__cause__ is caught.value.__context__ is None
-            assert db.budget.spent == 0
+            assert db.budget.spent == 0.1
+            with pytest.raises(Stopped, match="until the owner"):
+                db.sql(COUNT, epsilon=400.0)
+            assert [entry.outcome for entry in db.ledger()] == ["failed: other"]
 
 
 def _connected(backend: Backend, policy: Policy, folder: Path) -> Connection:

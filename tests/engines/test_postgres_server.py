@@ -317,9 +317,9 @@ def test_a_statement_timeout_is_named(server: Server, tmp_path: Path) -> None:
     url = endless(server, statement_timeout="300ms")
     with connect(url, events.policy(), ledger=tmp_path / "a.ledger") as db:
         with pytest.raises(ScanError, match="longer than 300ms") as caught:
-            db.sql(COUNT)
-        assert "nothing is charged" in str(caught.value)
-        assert db.budget.spent == 0
+            db.sql(COUNT, epsilon=400.0)
+        assert "charged: epsilon 0.1" in str(caught.value)
+        assert [entry.outcome for entry in db.ledger()] == ["failed: timeout"]
 
 
 def test_people_are_bounded_under_interrupts_too(server: Server, tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_people_are_bounded_under_interrupts_too(server: Server, tmp_path: Path)
     backend.close()
 
 
-def test_a_server_that_stops_costs_nothing(tmp_path: Path) -> None:
+def test_a_server_that_stops_costs_a_failure_and_stops_no_one(tmp_path: Path) -> None:
     missing = lacking()
     if missing is not None:
         pytest.skip(missing)
@@ -347,13 +347,13 @@ def test_a_server_that_stops_costs_nothing(tmp_path: Path) -> None:
         with connect(endless(server), events.policy(), ledger=tmp_path / "a.ledger") as db:
             watcher = once_scanning(server.kill)
             with pytest.raises(ScanError, match="connection to the server was lost") as caught:
-                db.sql(COUNT)
+                db.sql(COUNT, epsilon=400.0)
             watcher.join()
             assert caught.value.__context__ is None
             server.start()
             with pytest.raises(ProbeError, match="lost"):  # nothing reconnects in silence
-                db.sql(COUNT)
-            assert db.budget.spent == 0
+                db.sql(COUNT, epsilon=400.0)
+            assert {entry.outcome for entry in db.ledger()} == {"interrupted: lost"}
     finally:
         server.stop()
 

@@ -10,14 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from probe_sql.ledger import Ledger
+from probe_sql.ledger import Ledger, Receipt
 from probe_sql.policy.model import Budget
 
 WORKER = Path(__file__).with_name("worker.py")
 ROOT = WORKER.parents[2]
 
+BUDGET = Budget(epsilon=1.0, least=1e-12, failure=1e-12, holds=1000)
+"""A budget of one whose other prices are one unit and in nobody's way."""
+
 OpenLedger = Callable[..., Ledger]
 StartWorker = Callable[..., "subprocess.Popen[str]"]
+
+
+def drawing(ledger: Ledger, analyst: str | None, epsilon: float, sql: str = "") -> Receipt:
+    """A reservation whose scan is over, so that it stays charged whatever happens."""
+    receipt = ledger.reserve(analyst, epsilon, sql=sql)
+    ledger.draw(receipt)
+    return receipt
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +61,7 @@ def open_ledger(path: Path) -> Iterator[OpenLedger]:
     ) -> Ledger:
         ledger = Ledger.open(
             at,
-            budget=budget or Budget(epsilon=1.0),
+            budget=budget or BUDGET,
             identity=identity,
             create=create,
             clock=clock,

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger import Ledger
+from probe_sql.ledger import Ledger, chain, store
 from probe_sql.ledger.anchors import Anchor, of
 from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, Book, Row
 from probe_sql.ledger.store import Store
 from probe_sql.policy.model import Budget
+from tests.ledger.conftest import drawing
 
 OpenLedger = Callable[..., Ledger]
 BUDGET = Budget(epsilon=1.0)
@@ -22,7 +23,7 @@ BUDGET = Budget(epsilon=1.0)
 
 def grow(path: Path, rows: int) -> Book:
     """Append reservations and settlements to a ledger in one transaction; its book."""
-    store, book = Store(path), Book()
+    store, book = Store(path, 0o600), Book()
     with store.transaction("IMMEDIATE"):
         for row in store.rows(0):
             book.apply(row)
@@ -43,7 +44,8 @@ def grow(path: Path, rows: int) -> Book:
     for file in of(path):
         anchor = file.read()
         assert anchor is not None
-        file.publish(Anchor(anchor.ledger, book.seq, book.head, book.spent))
+        analysts = tuple(book.by_analyst())
+        file.publish(Anchor(anchor.ledger, book.seq, book.head, book.spent, analysts))
     return book
 
 
@@ -136,3 +138,29 @@ def test_an_anchor_that_lags_moves_the_start_back(
     beside.publish(Anchor(latest.ledger, long.seq, head, 0))
     with pytest.raises(LedgerError, match=f"row {seq - 3} does not match"):
         open_ledger()
+
+
+def test_a_snapshot_knows_holds_states_and_failures(
+    open_ledger: OpenLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a snapshot in every row, each opening starts from one and learns nothing else."""
+    for module in (chain, store):
+        monkeypatch.setattr(module, "SNAPSHOT_EVERY", 1)
+    budget = Budget(epsilon=1.0, least=0.0078125, failure=0.0625, failures=2)
+    with open_ledger(budget=budget) as ledger:
+        drawn, failed = drawing(ledger, "maria", 0.25), ledger.reserve("jo", 0.25, sql="")
+        ledger.settle(failed, 0.0, outcome="failed", reason="other")
+        ledger.reserve("jo", 0.25, sql="dies with this connection")
+    with open_ledger(budget=budget) as ledger:
+        assert ledger.state().spent == 0.25 + 2 * 0.0625
+        ledger.verify(drawn)
+        assert ledger.settle(drawn, 0.0, outcome="answered") == 0.0078125
+        assert not ledger.stopped()
+        ledger.settle(ledger.reserve("jo", 0.25, sql=""), 0.0, outcome="failed")
+    with open_ledger(budget=budget) as ledger:
+        assert ledger.stopped()
+        ledger.unlock(ledger.user)
+    with open_ledger(budget=budget) as ledger:
+        assert not ledger.stopped()
+        assert ledger.state().spent == 0.0078125 + 3 * 0.0625
+        ledger.audit()

@@ -11,19 +11,26 @@ import pytest
 
 from probe_sql import faults
 from probe_sql.ledger import Ledger, units_up
+from tests.ledger.conftest import drawing
 
 OpenLedger = Callable[..., Ledger]
 StartWorker = Callable[..., "subprocess.Popen[str]"]
 
 POINTS = [name for name in faults.POINTS if name.startswith("ledger.")]
-RESERVED, SETTLED = units_up(0.25), units_up(0.125)
+RESERVED, SETTLED, FAILURE = units_up(0.25), units_up(0.125), units_up(0.0625)
 
-# What is charged after a kill there: from the commit on, the reservation; from the
-# settlement's commit on, the loss. A receipt was out only where `drawn` is true.
+# What is charged after a kill there: from the commit on, a failure; once it is durable that
+# it draws, the reservation; from the settlement's commit on, the loss. A receipt could draw
+# only where `drawn` is true.
 CHARGED = {
-    "ledger.reserve.committed": (RESERVED, False),
-    "ledger.reserve.anchoring": (RESERVED, False),
-    "ledger.reserve.anchored": (RESERVED, False),
+    "ledger.reserve.committed": (FAILURE, False),
+    "ledger.reserve.anchoring": (FAILURE, False),
+    "ledger.reserve.anchored": (FAILURE, False),
+    "ledger.draw.before": (FAILURE, False),
+    "ledger.draw.inserted": (FAILURE, False),
+    "ledger.draw.committed": (RESERVED, False),
+    "ledger.draw.anchoring": (RESERVED, False),
+    "ledger.draw.anchored": (RESERVED, False),
     "ledger.settle.before": (RESERVED, True),
     "ledger.settle.inserted": (RESERVED, True),
     "ledger.settle.committed": (SETTLED, True),
@@ -51,13 +58,13 @@ def test_killed_at(point: str, open_ledger: OpenLedger, start: StartWorker) -> N
 
 def test_killed_again_and_again(open_ledger: OpenLedger, start: StartWorker, path: Path) -> None:
     drawn = 0
-    for point in ("ledger.reserve.committed", "ledger.settle.inserted", "ledger.reserve.inserted"):
+    for point in ("ledger.draw.committed", "ledger.settle.inserted", "ledger.reserve.committed"):
         output, _ = start("kill_at", point).communicate(timeout=60)
         drawn += output.count("drawn")
     assert drawn == 1
     ledger = open_ledger()
-    assert [entry.outcome for entry in ledger.entries()] == ["open", "open"]
-    assert ledger.state().spent == 0.5
+    assert [entry.outcome for entry in ledger.entries()] == ["open", "open", "died"]
+    assert ledger.state().spent == 0.5625
     ledger.close()
     leftovers = {file.name for file in path.parent.iterdir()} - {path.name, f"{path.name}.anchor"}
     assert leftovers <= {f"{path.name}.anchor.tmp"}
@@ -98,7 +105,7 @@ def test_every_point_is_passed_in_this_order(open_ledger: OpenLedger) -> None:
     faults.install(reached.append)
     try:
         ledger = open_ledger()
-        ledger.settle(ledger.reserve(None, 0.5, sql=""), 0.0, outcome="failed")
+        ledger.settle(drawing(ledger, None, 0.5), 0.0, outcome="failed")
     finally:
         faults.install(None)
     assert reached == POINTS

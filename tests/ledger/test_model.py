@@ -12,22 +12,28 @@ from hypothesis.stateful import (
     Bundle,
     MultipleResults,
     RuleBasedStateMachine,
-    consumes,
     invariant,
     multiple,
     rule,
 )
 
-from probe_sql.errors import BudgetExhausted, InternalError, LedgerError
+from probe_sql.errors import BudgetExhausted, InternalError, LedgerError, Stopped
 from probe_sql.ledger import Ledger, Receipt, to_epsilon
 from probe_sql.policy.model import Budget
 
 UNITS = st.integers(min_value=0, max_value=60)
 NAMES = st.sampled_from(["maria", "jo"])
+ENDS = st.sampled_from(["answered", "denied", "failed", "interrupted"])
+LEAST, FAILURE, FAILURES, HOLDS = 2, 5, 3, 6
+USUAL = 40
 
 
 class Spending(RuleBasedStateMachine):
-    """Budgets of 100 units in all, 70 for maria, 50 for jo; the owner may change them."""
+    """Budgets of 100 units in all, 70 for maria, 50 for jo; the owner may change them.
+
+    A reservation is scanning, then drawing, then settled; closing the ledger kills those that
+    scan. Both analysts are one user of the machine: failures and holds count for both together.
+    """
 
     receipts: Bundle[Receipt] = Bundle("receipts")
 
@@ -40,11 +46,19 @@ class Spending(RuleBasedStateMachine):
         self.reserved: dict[int, int] = {}
         self.charged: dict[int, int] = {}
         self.asked_by: dict[int, str] = {}
+        self.state: dict[int, str] = {}  # of reservations that are not settled
+        self.living: set[int] = set()  # made since the ledger was opened last
+        self.prices: dict[int, tuple[int, int]] = {}  # of a scan and of a failure, when reserved
+        self.failures = 0
         self.ledger = self._open()
 
     def _open(self) -> Ledger:
         own = {name: to_epsilon(units) for name, units in self.own.items()}
-        budget = Budget(epsilon=to_epsilon(self.total), analysts=own)
+        budget = Budget(
+            epsilon=to_epsilon(self.total), per_query=to_epsilon(min(USUAL, self.total)),
+            analysts=own, least=to_epsilon(min(LEAST, self.total)),
+            failure=to_epsilon(min(FAILURE, self.total)), failures=FAILURES, holds=HOLDS,
+        )  # fmt: skip
         return Ledger.open(self.path, budget=budget, identity="model")
 
     def _spent(self, analyst: str | None = None) -> int:
@@ -57,29 +71,72 @@ class Spending(RuleBasedStateMachine):
     @rule(target=receipts, analyst=NAMES, units=UNITS)
     def reserve(self, analyst: str, units: int) -> Receipt | MultipleResults[Receipt]:
         left = min(self.total - self._spent(), self.own[analyst] - self._spent(analyst))
+        price = max(units, min(FAILURE, self.total))
+        held = [self.reserved[number] for number in self.state if number in self.living]
+        limit = HOLDS * min(USUAL, self.total)
         try:
             receipt = self.ledger.reserve(analyst, to_epsilon(units), sql="SELECT 1")
-        except BudgetExhausted:
-            assert units > max(0, left)
+        except Stopped:
+            assert self.failures >= FAILURES
             return multiple()
-        assert units <= max(0, left)
-        assert receipt.units == units
-        self.reserved[receipt.number] = self.charged[receipt.number] = units
+        except BudgetExhausted:
+            assert price > max(0, left)
+            return multiple()
+        except LedgerError:
+            assert held
+            assert len(held) >= HOLDS or sum(held) + price > limit
+            return multiple()
+        assert self.failures < FAILURES
+        assert price <= max(0, left)
+        assert not held or (len(held) < HOLDS and sum(held) + price <= limit)
+        assert receipt.units == price
+        self.reserved[receipt.number] = self.charged[receipt.number] = price
         self.asked_by[receipt.number] = analyst
+        self.state[receipt.number] = "scanning"
+        self.prices[receipt.number] = min(LEAST, self.total), min(FAILURE, self.total)
+        self.living.add(receipt.number)
         return receipt
 
-    @rule(receipt=consumes(receipts), units=UNITS)
-    def settle(self, receipt: Receipt, units: int) -> None:
-        self.ledger.verify(receipt)
+    @rule(receipt=receipts)
+    def draw(self, receipt: Receipt) -> None:
+        if self.state.get(receipt.number) == "scanning":
+            with pytest.raises(LedgerError):
+                self.ledger.verify(receipt)
+            self.ledger.draw(receipt)
+            self.state[receipt.number] = "drawing"
+            self.ledger.verify(receipt)
+        else:
+            with pytest.raises(LedgerError):
+                self.ledger.draw(receipt)
+
+    @rule(receipt=receipts, units=UNITS, outcome=ENDS)
+    def settle(self, receipt: Receipt, units: int, outcome: str) -> None:
         loss = units * 1e-12 * 0.999  # within the unit, so that it rounds up to it
+        if receipt.number not in self.state:
+            with pytest.raises(LedgerError):
+                self.ledger.settle(receipt, loss, outcome=outcome)
+            return
         if units > receipt.units:
             with pytest.raises(InternalError):
-                self.ledger.settle(receipt, loss, outcome="answered")
+                self.ledger.settle(receipt, loss, outcome=outcome)
             return
-        self.ledger.settle(receipt, loss, outcome="answered")
-        self.charged[receipt.number] = units
+        good = outcome in ("answered", "denied")
+        prices = self.prices[receipt.number]
+        self.ledger.settle(receipt, loss, outcome=outcome)
+        self.charged[receipt.number] = max(units, prices[0] if good else prices[1])
+        self.failures += outcome == "failed"
+        del self.state[receipt.number]
         with pytest.raises(LedgerError):
             self.ledger.verify(receipt)
+
+    @rule()
+    def unlock(self) -> None:
+        if self.failures:
+            self.ledger.unlock(self.ledger.user)
+            self.failures = 0
+        else:
+            with pytest.raises(LedgerError, match="no failed scan"):
+                self.ledger.unlock(self.ledger.user)
 
     @rule(total=st.integers(1, 150), maria=st.integers(1, 100))
     def change_budget(self, total: int, maria: int) -> None:
@@ -89,6 +146,10 @@ class Spending(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.ledger.close()
+        for number in [n for n, state in self.state.items() if state == "scanning"]:
+            self.charged[number] = self.prices[number][1]
+            del self.state[number]
+        self.living.clear()
         self.ledger = self._open()
 
     @invariant()
@@ -98,7 +159,8 @@ class Spending(RuleBasedStateMachine):
         assert state.analyst_spent_units == self._spent("maria")
         rest = min(self.total - self._spent(), self.own["maria"] - self._spent("maria"))
         assert state.remaining_units == max(0, rest)
-        entries = {entry.number: entry for entry in self.ledger.entries()}
+        queries = (entry for entry in self.ledger.entries() if entry.outcome != "unlocked")
+        entries = {entry.number: entry for entry in queries}
         assert {number: entry.reserved_units for number, entry in entries.items()} == self.reserved
         assert {number: entry.charged_units for number, entry in entries.items()} == self.charged
 

@@ -38,7 +38,7 @@ def _together(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
 def test_eight_processes_spend_to_the_last_unit(
     open_ledger: OpenLedger, start: StartWorker
 ) -> None:
-    budget = Budget(epsilon=1e-9)  # a thousand units
+    budget = Budget(epsilon=1e-9, least=1e-12, failure=1e-12)  # a thousand units
     # A query takes a moment, in which the others have their turn.
     outputs = _together([start("spend", units, 0.004) for units in (3, 5, 7, 11, 13, 17, 19, 23)])
     receipts = [tuple(map(int, line.split())) for lines in outputs for line in lines]
@@ -77,13 +77,14 @@ def test_one_of_several_processes_creates_the_ledger(
 
 
 def test_threads_share_a_ledger(open_ledger: OpenLedger) -> None:
-    ledger = open_ledger(budget=Budget(epsilon=60e-12))
+    ledger = open_ledger(budget=Budget(epsilon=60e-12, least=1e-12, failure=1e-12, holds=100))
     charged: list[int] = []
 
     def work() -> None:
         while True:
             try:
                 receipt = ledger.reserve(None, 1e-12, sql="")
+                ledger.draw(receipt)
                 ledger.verify(receipt)
                 charged.append(receipt.units)
             except BudgetExhausted:
@@ -143,6 +144,7 @@ def test_a_child_inherits_no_open_ledger(open_ledger: OpenLedger, path: Path) ->
 def test_a_child_cannot_draw_with_its_parents_receipt(open_ledger: OpenLedger) -> None:
     ledger = open_ledger()
     receipt = ledger.reserve(None, 0.25, sql="")
+    ledger.draw(receipt)
 
     def child() -> bool:
         for use in (ledger.verify, lambda it: ledger.settle(it, 0.0, outcome="failed")):

@@ -28,16 +28,18 @@ def test_an_anchor_lags_behind_a_settlement_until_the_ledger_is_closed(
     ledger = open_ledger()
     receipt = ledger.reserve("maria", 0.25, sql="one")
     assert anchored(path) == 2
+    ledger.draw(receipt)
+    assert anchored(path) == 3
     ledger.settle(receipt, 0.125, outcome="answered")
-    assert anchored(path) == 2
+    assert anchored(path) == 3
     assert ledger.state().spent_units == SETTLED
     other = open_ledger()  # opening brings the anchors up
-    assert anchored(path) == 3
+    assert anchored(path) == 4
     assert other.state().spent_units == SETTLED
     ledger.settle(ledger.reserve(None, 0.25, sql="two"), 0.0, outcome="denied")
-    assert anchored(path) == 4
-    ledger.close()
     assert anchored(path) == 5
+    ledger.close()
+    assert anchored(path) == 6
 
 
 def test_a_settlement_lost_with_the_power_leaves_the_reservation_charged(
@@ -48,6 +50,7 @@ def test_a_settlement_lost_with_the_power_leaves_the_reservation_charged(
     saved.mkdir()
     ledger = open_ledger()
     receipt = ledger.reserve(None, 0.25, sql="one")
+    ledger.draw(receipt)
     copy_all(path, saved / path.name)
     ledger.settle(receipt, 0.125, outcome="answered")
     del ledger

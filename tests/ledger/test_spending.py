@@ -15,6 +15,7 @@ import pytest
 from probe_sql.errors import BudgetExhausted, InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.policy.model import Budget
+from tests.ledger.conftest import drawing
 
 OpenLedger = Callable[..., Ledger]
 
@@ -23,6 +24,7 @@ def test_a_query_is_charged_in_full_and_settled_to_its_loss(open_ledger: OpenLed
     ledger = open_ledger()
     assert ledger.created
     receipt = ledger.reserve(None, 0.5, sql="SELECT 1")
+    ledger.draw(receipt)
     ledger.verify(receipt)
     assert ledger.state().spent == 0.5
     ledger.settle(receipt, 0.125, outcome="answered")
@@ -40,13 +42,13 @@ def test_entries_say_who_when_what_and_how_much(open_ledger: OpenLedger) -> None
     assert (one.number, one.analyst, one.sql) == (1, "maria", "SELECT 'é\\ud800'")
     assert one.time == "2023-11-14T22:13:20+00:00"
     assert (one.kind, one.reserved, one.charged, one.outcome) == ("query", 0.5, 0.25, "denied")
-    assert (two.kind, two.reserved, two.charged, two.outcome) == ("release", 0.25, 0.25, "open")
+    assert (two.kind, two.reserved, two.charged, two.outcome) == ("release", 0.25, 0.25, "scanning")
 
 
 def test_it_is_all_there_after_reopening(open_ledger: OpenLedger) -> None:
     with open_ledger() as ledger:
         ledger.settle(ledger.reserve(None, 0.5, sql=""), 0.25, outcome="answered")
-        ledger.reserve(None, 0.125, sql="")
+        drawing(ledger, None, 0.125)
     again = open_ledger()
     assert not again.created
     assert again.state().spent == 0.375

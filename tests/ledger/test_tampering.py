@@ -15,10 +15,9 @@ import pytest
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.chain import SCHEMA, START_HASH, Row
-from probe_sql.policy.model import Budget
+from tests.ledger.conftest import BUDGET, drawing
 
 OpenLedger = Callable[..., Ledger]
-BUDGET = Budget(epsilon=1.0)
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def spent(open_ledger: OpenLedger) -> Ledger:
     with open_ledger() as ledger:
         ledger.settle(ledger.reserve("maria", 0.25, sql="one"), 0.125, outcome="answered")
         ledger.settle(ledger.reserve("jo", 0.5, sql="two"), 0.25, outcome="denied")
-        ledger.reserve("maria", 0.25, sql="three")
+        drawing(ledger, "maria", 0.25, "three")
     return ledger
 
 
@@ -99,7 +98,7 @@ def test_any_cell_changed_by_hand(path: Path, open_ledger: OpenLedger, seq: int)
         ["UPDATE log SET seq = 9 WHERE seq = 6"],
         ["UPDATE log SET units = x'00' WHERE seq = 6"],
         ["UPDATE log SET hash = x'00' WHERE seq = 6"],
-        [f"INSERT INTO log SELECT 7, {', '.join(Row._fields[1:])} FROM log WHERE seq = 5"],
+        [f"INSERT INTO log SELECT 8, {', '.join(Row._fields[1:])} FROM log WHERE seq = 5"],
         ["UPDATE log SET seq = -seq WHERE seq IN (4, 6)", "UPDATE log SET seq = 10 + seq"],
     ],
 )
@@ -262,12 +261,12 @@ def test_an_older_copy_put_back(
     backup = tmp_path / "backup" / path.name
     backup.parent.mkdir()
     with open_ledger() as ledger:
-        ledger.reserve(None, 0.25, sql="")
+        drawing(ledger, None, 0.25)
     copy_all(path, backup)
     if not with_anchor:
         backup.with_name(f"{path.name}.anchor").unlink()
     with open_ledger() as ledger:
-        ledger.reserve(None, 0.5, sql="")
+        drawing(ledger, None, 0.5)
     inode = path.stat().st_ino
     anchor = path.with_name(f"{path.name}.anchor").read_bytes()
     copy_all(backup, path)
@@ -336,11 +335,11 @@ def test_a_moved_ledger_is_adopted_and_the_old_one_is_dead(
     copy_all(path, new)
     with Ledger.adopt(new, budget=BUDGET, identity="clinic 2") as ledger:
         assert ledger.state().spent == 0.625
-        ledger.reserve(None, 0.125, sql="four")
+        drawing(ledger, None, 0.125, "four")
         assert [entry.kind for entry in ledger.entries()] == [*["query"] * 3, "adopted", "query"]
         ledger.audit()
     assert open_ledger(new, identity="clinic 2").state().spent == 0.75
-    refused(open_ledger, "has forgotten entries")
+    refused(open_ledger, "was taken over, to")
 
 
 @pytest.mark.usefixtures("spent")

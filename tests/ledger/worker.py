@@ -11,11 +11,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from probe_sql import faults
 from probe_sql.errors import BudgetExhausted, LedgerError
 from probe_sql.ledger import Ledger
 from probe_sql.policy.model import Budget
+
+SMALL: dict[str, Any] = {"least": 1e-12, "failure": 1e-12, "holds": 100_000}
 
 
 def say(*words: object) -> None:
@@ -32,9 +35,11 @@ def kill_at(path: str, name: str) -> None:
 
     if name.startswith("ledger.create"):
         faults.install(hook)
-    ledger = Ledger.open(path, budget=Budget(epsilon=1.0), identity="clinic")
+    budget = Budget(epsilon=1.0, failure=0.0625)
+    ledger = Ledger.open(path, budget=budget, identity="clinic")
     faults.install(hook)
     receipt = ledger.reserve(None, 0.25, sql="SELECT 1")
+    ledger.draw(receipt)
     ledger.verify(receipt)
     say("drawn", receipt.units)
     ledger.settle(receipt, 0.125, outcome="answered")
@@ -43,12 +48,13 @@ def kill_at(path: str, name: str) -> None:
 
 def spend(path: str, units: str, pause: str = "0") -> None:
     """Reserve `units` at a time until nothing is left; print each receipt, then pause."""
-    ledger = Ledger.open(path, budget=Budget(epsilon=1e-9), identity="clinic")
+    ledger = Ledger.open(path, budget=Budget(epsilon=1e-9, **SMALL), identity="clinic")
     say("ready")
     sys.stdin.readline()
     while True:
         try:
             receipt = ledger.reserve(None, int(units) * 1e-12, sql="SELECT 1")
+            ledger.draw(receipt)
         except BudgetExhausted:
             if int(units) == 1:
                 return
@@ -69,11 +75,13 @@ def create(path: str) -> None:
 def attempt(path: str, then: Callable[[Ledger], None] | None = None) -> None:
     """Open and reserve once more; print the receipt or the refusal."""
     try:
-        ledger = Ledger.open(path, budget=Budget(epsilon=1.0), identity="clinic")
+        ledger = Ledger.open(path, budget=Budget(epsilon=1.0, **SMALL), identity="clinic")
         if then is not None:
             then(ledger)
         for _ in range(1000):
-            say("drawn", ledger.reserve(None, 0.0001, sql="SELECT " + "x" * 2000).units)
+            receipt = ledger.reserve(None, 0.0001, sql="SELECT " + "x" * 2000)
+            ledger.draw(receipt)
+            say("drawn", receipt.units)
     except LedgerError as error:
         say("refused", str(error).replace("\n", " "))
 

@@ -16,9 +16,11 @@ from .clinic import build, seeded
 
 ROOT = Path(__file__).parent.parent.parent
 POINTS = [point for point in faults.POINTS if not point.startswith("ledger.create")]
-UNCHARGED = {
-    "vault.scan.before", "vault.scan.after", "session.scanned", "ledger.reserve.before",
-    "ledger.reserve.inserted",
+UNCHARGED = {"ledger.reserve.before", "ledger.reserve.inserted"}
+SCANNING = {
+    "ledger.reserve.committed", "ledger.reserve.anchoring", "ledger.reserve.anchored",
+    "session.reserved", "vault.scan.before", "vault.scan.after", "session.scanned",
+    "ledger.draw.before", "ledger.draw.inserted",
 }  # fmt: skip
 SETTLED = {"ledger.settle.committed", "session.settled"}
 
@@ -50,6 +52,9 @@ def test_killed_at_every_point(tmp_path: Path) -> None:
             spent, entries = db.budget.spent, db.ledger()
         if point in UNCHARGED:
             assert (spent, entries) == (0, ()), point
+        elif point in SCANNING:  # nothing was drawn: the price of a failure, a tenth
+            assert spent == 0.1, point
+            assert entries[0].outcome == "died", point
         elif point in SETTLED:
             assert 0 < spent <= 1.0, point
             assert entries[0].outcome == "answered", point

@@ -23,6 +23,8 @@ UNIT = 'unit = {{ column = "person", max_rows = {rows}{more} }}'
 POLICY = """
 [budget]
 epsilon = 1000.0
+failures = 3
+holds = 300
 per_query = 100.0
 [tables.visits]
 {unit}

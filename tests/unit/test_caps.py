@@ -129,11 +129,16 @@ def test_explain_predicts_the_loss_of_equal_draws(
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     place = tmp_path_factory.mktemp("unit") / "x.ledger"
-    return Ledger.open(place, budget=Budget(epsilon=100_000.0), identity="x")
+    return Ledger.open(
+        place,
+        budget=Budget(epsilon=100_000.0, least=1e-12, failure=1e-12, holds=10_000),
+        identity="x",
+    )
 
 
 def meter(ledger: Ledger, epsilon: float, limits: Caps, groups: int = 4) -> VaultMeter:
     receipt = ledger.reserve(None, epsilon, sql="SELECT")
+    ledger.draw(receipt)
     exact = Exact([np.full(groups, 50)] * 3, groups, people=limits.column is not None)
     sampler = Sampler(SeededWords(1))
     return VaultMeter(exact, (1, 5, 2), TYPES[1], ledger, receipt, sampler, epsilon, limits)
@@ -220,6 +225,7 @@ def test_what_is_held_counts_for_a_person_too(ledger: Ledger) -> None:
 def test_the_caps_of_another_table_are_refused(ledger: Ledger) -> None:
     """Rows of people that are counted as rows would be charged too little."""
     receipt = ledger.reserve(None, 1.0, sql="SELECT")
+    ledger.draw(receipt)
     exact = Exact([np.full(4, 50)], 4, people=True)
     with pytest.raises(InternalError, match="caps"):
         VaultMeter(exact, (1,), ((0,),), ledger, receipt, Sampler(SeededWords(1)), 1.0)

@@ -13,6 +13,8 @@ from probe_sql.vault.backend import Backend
 from probe_sql.vault.sources import open_backend
 from tests.vault import clinic
 
+BUDGET = Budget(epsilon=100.0, least=1e-12, failure=1e-12, holds=10_000)
+
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Backend]:
@@ -23,5 +25,5 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with Ledger.open(tmp_path / "x.ledger", budget=Budget(epsilon=100.0), identity="x") as opened:
+    with Ledger.open(tmp_path / "x.ledger", budget=BUDGET, identity="x") as opened:
         yield opened

@@ -230,7 +230,7 @@ def test_a_scan_can_be_interrupted_and_the_next_one_works(how: str, tmp_path: Pa
         watcher = once_scanning(backend.interrupt)
     else:
         watcher = once_scanning(lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(Interrupted, match="nothing is charged") as caught:
+    with pytest.raises(Interrupted, match="No noise was drawn") as caught:
         backend.measure(plan.scan)
     watcher.join()
     assert list(chain(caught.value)) == [caught.value]
@@ -334,6 +334,7 @@ def test_a_planted_secret_is_in_nothing_that_the_vault_shows(
     plan = clinic.planned(backend, COUNT + " AND sum(cost) > 2")
     exact = backend.measure(plan.scan)
     receipt = ledger.reserve(None, 1.0, sql=COUNT)
+    ledger.draw(receipt)
     meter = VaultMeter(
         exact,
         [measure.delta for measure in plan.measures],

@@ -149,6 +149,7 @@ def test_a_person_is_met_once_only_if_all_measures_count_people(
     """Measure 0 counts people; each has three rows, all of them in one group."""
     caps = Caps(3, 1, 3, frozenset({0}), "person", 3)
     receipt = ledger.reserve(None, 10.0, sql="SELECT")
+    ledger.draw(receipt)
     exact = Exact([np.full(4, 50), np.full(4, 70)], 4, people=True)
     meter = VaultMeter(
         exact, (1, 1), ((0, 1),), ledger, receipt, Sampler(SeededWords(1)), 10.0, caps

@@ -72,6 +72,7 @@ def desk(
     groups: int = 4,
 ) -> Desk:
     receipt = ledger.reserve(None, epsilon, sql="SELECT")
+    ledger.draw(receipt)
     words = CountingWords()
     meter = VaultMeter(
         exact(groups), deltas, row_types, ledger, receipt, Sampler(words), epsilon_max or epsilon
@@ -138,6 +139,7 @@ def test_without_a_receipt_nothing_is_drawn(ledger: Ledger) -> None:
 def test_a_forged_receipt_is_refused(ledger: Ledger) -> None:
     """Even one that goes around the constructor: the ledger knows of no such reservation."""
     real = ledger.reserve(None, 0.1, sql="SELECT")
+    ledger.draw(real)
     forged = object.__new__(Receipt)
     fields = {"ledger_id": ledger.ledger_id, "number": real.number + 7, "analyst": None}
     for name, value in {**fields, "units": 5 * 10**12, "pid": os.getpid()}.items():
@@ -158,6 +160,7 @@ def test_a_receipt_of_another_ledger_is_refused(ledger: Ledger, tmp_path: Path) 
     budget = Budget(epsilon=5.0)
     with Ledger.open(tmp_path / "other.ledger", budget=budget, identity="other") as other:
         receipt = other.reserve(None, 1.0, sql="SELECT")
+        other.draw(receipt)
         words = CountingWords()
         meter = VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, receipt, Sampler(words), 1.0)
         refused(lambda: meter.draw(0, 0.1, ALL), words)
@@ -349,6 +352,7 @@ class BrokenWords:
 
 def test_a_draw_that_fails_is_counted(ledger: Ledger) -> None:
     receipt = ledger.reserve(None, 1.0, sql="SELECT")
+    ledger.draw(receipt)
     meter = VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, receipt, Sampler(BrokenWords()), 1.0)
     with pytest.raises(OSError, match="no entropy"):
         meter.draw(0, 0.4, ALL)
@@ -392,6 +396,7 @@ def test_a_mask_of_the_wrong_kind_is_refused(ledger: Ledger) -> None:
 def test_a_plan_that_does_not_fit_the_scan_is_refused(ledger: Ledger) -> None:
     for deltas, types in (((1, 1), TOGETHER), ((1, 1, 1), ((0, 1),)), ((1, 1, 1), ((0, 1, 2, 3),))):
         receipt = ledger.reserve(None, 0.1, sql="SELECT")
+        ledger.draw(receipt)
         with pytest.raises(InternalError, match="do not fit"):
             VaultMeter(exact(), deltas, types, ledger, receipt, Sampler(CountingWords()), 0.1)
 
@@ -407,8 +412,8 @@ def test_settling_charges_what_was_drawn_and_ends_drawing(ledger: Ledger) -> Non
     with pytest.raises(InternalError, match="settled already"):
         at.meter.settle("answered")
     nothing = desk(ledger)
-    assert nothing.meter.settle("denied") == 0.0
-    assert ledger.state().spent_units == 25 * 10**10
+    assert nothing.meter.settle("denied") == 1e-12  # the least price of a scan
+    assert ledger.state().spent_units == 25 * 10**10 + 1
 
 
 def test_closing_ends_drawing_and_keeps_the_charge(ledger: Ledger) -> None:

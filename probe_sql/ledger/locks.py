@@ -1,0 +1,172 @@
+"""Locks beside the ledger: who is alive, and whose turn it is to scan.
+
+The operating system lets go of a lock when its process dies, however it dies, and other
+containers on the same machine see it as well. Where there are no such locks, everybody
+counts as alive and nobody waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_fcntl: Any
+try:
+    import fcntl as _fcntl
+except ImportError:  # Windows
+    _fcntl = None
+
+_TICK = 0.02  # seconds between two looks at a lock that somebody else has
+
+
+class Presence:
+    """A lock that this process holds from its first reservation on, while it lives."""
+
+    def __init__(self, ledger: Path, mode: int) -> None:
+        self._ledger = ledger
+        self._mode = mode
+        self._held: tuple[str, int] | None = None  # name, descriptor
+        self._lock = threading.Lock()
+        _present.add(self)
+
+    def name(self) -> str:
+        """The name of this process' lock, which it holds when this returns."""
+        with self._lock:
+            while self._held is None:
+                name = secrets.token_hex(8)
+                descriptor = _open(self._path(name), self._mode)
+                if _take(descriptor) and _same(descriptor, self._path(name)):
+                    self._held = name, descriptor
+                else:  # swept away between the two steps
+                    os.close(descriptor)
+            return self._held[0]
+
+    def alive(self, name: str) -> bool:
+        """Whether the process that took the lock `name` lives, or cannot be seen.
+
+        Privacy: what is taken for dead may not draw afterwards, since its hold is gone; what
+        is taken for alive stays charged in full. Neither mistake releases anything.
+        """
+        if _fcntl is None:
+            return True
+        path = self._path(name)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        try:
+            if not _take(descriptor):
+                return True
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return False
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+
+    def sweep(self) -> None:
+        """Remove what dead processes left."""
+        ours = re.compile(re.escape(self._ledger.name) + r"\.([0-9a-f]{16})\.lock")
+        for name in os.listdir(self._ledger.parent):
+            if match := ours.fullmatch(name):
+                self.alive(match[1])
+
+    def close(self) -> None:
+        """Let go: whatever this process still holds counts as given up."""
+        with self._lock:
+            if self._held is not None:
+                name, descriptor = self._held
+                self._held = None
+                with contextlib.suppress(OSError):
+                    self._path(name).unlink()
+                os.close(descriptor)
+
+    def after_fork(self) -> None:
+        """In a child: leave the parent's lock to the parent."""
+        self._lock = threading.Lock()
+        if self._held is not None:
+            os.close(self._held[1])
+            self._held = None
+
+    def _path(self, name: str) -> Path:
+        return self._ledger.with_name(f"{self._ledger.name}.{name}.lock")
+
+
+class Turns:
+    """Scans run side by side, but for one that runs alone: it waits, and keeps others waiting."""
+
+    def __init__(self, ledger: Path, mode: int) -> None:
+        self._scans = ledger.with_name(ledger.name + ".scans")
+        self._gate = ledger.with_name(ledger.name + ".gate")
+        self._mode = mode
+
+    @contextlib.contextmanager
+    def turn(self, *, alone: bool) -> Iterator[None]:
+        """Hold a turn to scan; `alone`, once all others have ended theirs."""
+        with contextlib.ExitStack() as stack:
+            gate = stack.enter_context(self._locked(self._gate, shared=False))
+            stack.enter_context(self._locked(self._scans, shared=not alone))
+            if not alone:
+                gate.close()  # others may begin; whoever wants to be alone keeps it
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, path: Path, *, shared: bool) -> Iterator[contextlib.ExitStack]:
+        with contextlib.ExitStack() as held:
+            descriptor = _open(path, self._mode)
+            held.callback(os.close, descriptor)
+            while not _take(descriptor, shared=shared):
+                time.sleep(_TICK)
+            yield held
+
+
+def _open(path: Path, mode: int) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if mode != 0o600 and os.fstat(descriptor).st_uid == os.getuid():
+            os.fchmod(descriptor, mode)  # whatever the umask says
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _take(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock the file unless somebody else has; whether that worked."""
+    if _fcntl is not None:
+        try:
+            how = _fcntl.LOCK_SH if shared else _fcntl.LOCK_EX
+            _fcntl.flock(descriptor, how | _fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _same(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+_present: weakref.WeakSet[Presence] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for presence in list(_present):
+        presence.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

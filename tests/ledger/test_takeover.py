@@ -1,0 +1,110 @@
+"""Taking a ledger over: copies cannot both go on, and nobody's spending is forgotten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probe_sql.errors import LedgerError
+from probe_sql.ledger import Ledger
+from probe_sql.policy.model import Budget
+from tests.ledger.conftest import drawing
+from tests.ledger.test_tampering import copy_all
+
+OpenLedger = Callable[..., Ledger]
+OWN = Budget(epsilon=1.0, analysts={"maria": 0.75, "jo": 0.75}, failure=0.0625)
+
+
+def adopt(path: Path, identity: str = "clinic") -> Ledger:
+    return Ledger.adopt(path, budget=OWN, identity=identity)
+
+
+@pytest.fixture
+def copy(path: Path, open_ledger: OpenLedger, tmp_path: Path) -> Path:
+    """A copy of a ledger in which maria spent 0.25; the original goes on to 0.5 and 0.125."""
+    place = tmp_path / "copy" / path.name
+    place.parent.mkdir()
+    ledger = open_ledger(budget=OWN)
+    drawing(ledger, "maria", 0.25)
+    copy_all(path, place)
+    drawing(ledger, "maria", 0.25)
+    drawing(ledger, "jo", 0.125)
+    ledger.close()
+    return place
+
+
+@pytest.mark.parametrize("state", ["same", "another"])
+def test_a_copy_taken_over_ends_the_original(
+    copy: Path, open_ledger: OpenLedger, tmp_path: Path, state: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """With another state directory too, which knows nothing of the original."""
+    running = open_ledger(budget=OWN)
+    if state == "another":
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    with adopt(copy) as ledger:
+        assert ledger.state("maria").analyst_spent == 0.5
+        assert ledger.state("jo").analyst_spent == 0.125
+        assert ledger.state().spent == 0.625
+        drawing(ledger, "jo", 0.375)
+        ledger.audit()
+    monkeypatch.undo()
+    with pytest.raises(LedgerError, match="was taken over, to"):
+        running.reserve("jo", 0.375, sql="the same budget once more")
+    with pytest.raises(LedgerError, match="was taken over, to"):
+        open_ledger(budget=OWN)
+
+
+def test_a_scan_that_runs_while_its_ledger_is_taken_over_cannot_draw(
+    path: Path, copy: Path, open_ledger: OpenLedger
+) -> None:
+    running = open_ledger(budget=OWN)
+    receipt = running.reserve("jo", 0.25, sql="")
+    with adopt(copy) as ledger:
+        assert ledger.state().spent == 0.875  # what the original held is charged as well
+    with pytest.raises(LedgerError, match="was taken over"):
+        running.draw(receipt)
+    assert path.exists()
+
+
+def test_an_older_ledger_remembers_each_analyst_by_its_anchors(
+    path: Path, open_ledger: OpenLedger, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup" / path.name
+    backup.parent.mkdir()
+    with open_ledger(budget=OWN) as ledger:
+        drawing(ledger, "maria", 0.125)
+    copy_all(path, backup)
+    with open_ledger(budget=OWN) as ledger:
+        drawing(ledger, "maria", 0.5)
+        drawing(ledger, "jo", 0.125)
+    copy_all(backup, path)
+    with adopt(path) as ledger:
+        assert ledger.state("maria").analyst_spent == 0.625
+        assert ledger.state("jo").analyst_spent == 0.125
+        assert ledger.state().spent == 0.75
+        outcomes = [(entry.outcome, entry.analyst) for entry in ledger.entries()]
+        assert outcomes[1:] == [("carried", "jo"), ("carried", "maria"), ("adopted", None)]
+        ledger.audit()
+
+
+def test_the_owner_may_come_back(path: Path, copy: Path, open_ledger: OpenLedger) -> None:
+    with adopt(copy) as ledger:
+        drawing(ledger, "jo", 0.125)
+    with adopt(path) as ledger:
+        assert ledger.state().spent == 0.75
+        assert ledger.state("jo").analyst_spent == 0.25
+    with pytest.raises(LedgerError, match="was taken over"):
+        open_ledger(copy, budget=OWN)
+    open_ledger(budget=OWN).reserve("jo", 0.125, sql="")
+
+
+def test_an_original_that_cannot_be_ended_is_in_the_way(path: Path, copy: Path) -> None:
+    path.write_bytes(b"damaged")
+    with pytest.raises(LedgerError, match="cannot be ended"):
+        adopt(copy)
+    os.unlink(path)
+    adopt(copy).close()

@@ -43,8 +43,6 @@ def connect(
     *,
     analyst: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
-    threads: int | None = None,
-    memory: str | None = None,
 ) -> Connection:
     """Open a database, file or frame for private queries under a policy.
 
@@ -55,7 +53,7 @@ def connect(
     """
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
     place, identity = ledger_place(source, rules, ledger)
-    backend = open_backend(source, rules, threads=threads, memory=memory, beside=place)
+    backend = open_backend(source, rules, beside=place)
     try:
         typed = rules.with_types(backend.schemas())
         backend.check_public_keys(typed)

@@ -159,8 +159,6 @@ def _connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ledger", metavar="FILE", help="the ledger (default: beside the database)"
     )
-    parser.add_argument("--threads", metavar="N", type=int, help="threads of a scan")
-    parser.add_argument("--memory", metavar="SIZE", help="memory of a scan, such as 2GB")
 
 
 def _format(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:

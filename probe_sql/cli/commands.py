@@ -27,7 +27,7 @@ def open_connection(arguments: Namespace) -> Connection:
 
     connection = connect(
         arguments.db, find_policy(arguments), analyst=arguments.analyst,
-        ledger=arguments.ledger, threads=arguments.threads, memory=arguments.memory,
+        ledger=arguments.ledger,
     )  # fmt: skip
     if connection.new_ledger:
         show_note("A new ledger was created: nothing had been spent on this database.")

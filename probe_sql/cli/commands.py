@@ -137,7 +137,7 @@ def init(arguments: Namespace) -> int:
     from probe_sql.owner import draft
     from probe_sql.session import elsewhere
 
-    text = draft(arguments.db, displayed(arguments.db))
+    text = draft(arguments.db, displayed(arguments.db), header=arguments.header)
     if arguments.output == "-":
         sys.stdout.write(text)
         return 0
@@ -172,7 +172,11 @@ def check(arguments: Namespace) -> int:
         raise UsageError(
             "neither a database nor a policy is named", fix=f"{PROGRAM} check DB --policy FILE"
         )
-    report = examine(find_policy(arguments), arguments.db)
+    if arguments.purge and arguments.db is None:
+        raise UsageError("--purge needs the database", fix=f"{PROGRAM} check DB --purge")
+    report = examine(find_policy(arguments), arguments.db, purge=arguments.purge)
+    for folder in report.purged:
+        show_note(f"Removed {visible(str(folder))}.")
     if arguments.format == "json":
         to_json(_report_dict(report), sys.stdout)
     elif report.policy is None:

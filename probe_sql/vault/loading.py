@@ -271,7 +271,8 @@ def _load_frame(
     frame = _registrable(source)
     objects: set[str] = set()
     if source.library == "pandas":
-        objects = {fold(str(name)) for name in source.frame.select_dtypes(object)}
+        kinds = source.frame.dtypes.items()
+        objects = {fold(str(name)) for name, kind in kinds if str(kind) == "object"}
     connection.register(_FRAME, frame)
     columns = [c for c in _columns(connection, _FRAME) if not types or fold(c) in types]
     select = ", ".join(
@@ -351,7 +352,7 @@ def _load_csv(
         f"CREATE TABLE {identifier(table)} AS SELECT {select} FROM read_csv({_paths(paths)},"
         f" auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"',"
         f" escape = '\"', columns = {{{fields}}}, null_padding = true, ignore_errors = true,"
-        " strict_mode = false)"
+        f" strict_mode = false){'' if types else ' LIMIT 0'}"
     )
 
 

@@ -29,11 +29,11 @@ _SERIES = ("range", "generate_series")
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What the attached database holds: its views with their texts, and its plain tables."""
+    """What the attached database holds: its views with their texts, and its tables."""
 
     name: str  # of the attached database
     views: Mapping[Place, str]
-    tables: frozenset[Place]  # those that compute nothing: no generated columns
+    tables: frozenset[Place]
     plain: frozenset[str]  # names of functions that are the same wherever they are called
 
     def total(self, connection: duckdb.DuckDBPyConnection, place: Place) -> str | None:
@@ -134,8 +134,7 @@ def catalogue(connection: duckdb.DuckDBPyConnection, name: str) -> Catalogue:
         [name],
     ).fetchall()
     tables = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables()"
-        " WHERE database_name = ? AND NOT contains(upper(sql), 'GENERATED')",
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ?",
         [name],
     ).fetchall()
     functions = connection.execute(

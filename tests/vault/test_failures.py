@@ -46,9 +46,7 @@ def broken_view(folder: Path) -> Any:
 @pytest.fixture
 def raw_views(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views as the owner wrote them: takes away the wall that makes them total."""
-    monkeypatch.setattr(
-        Catalogue, "total", lambda *_: 'SELECT * FROM "source".main.patients'
-    )
+    monkeypatch.setattr(Catalogue, "total", lambda *_: 'SELECT * FROM "source".main.patients')
 
 
 def endless_view(folder: Path) -> Path:

@@ -20,14 +20,11 @@ from probe_sql import faults
 from probe_sql.errors import (
     InterfaceError,
     InternalError,
-    PolicyError,
     ProbeError,
-    Problem,
     Refused,
 )
 from probe_sql.policy.model import Policy
-from probe_sql.policy.names import find, place
-from probe_sql.sql.domain import MAX_GROUPS, domain_key
+from probe_sql.sql.domain import MAX_GROUPS, domain_key, list_name, long_lists
 from probe_sql.sql.engines.engine import DUCKDB, Engine, Shipped
 from probe_sql.sql.keys import points
 from probe_sql.sql.render import (
@@ -44,6 +41,7 @@ from probe_sql.types import SqlType, parse_type
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.failures import Failure, opening_error, scan_error
+from probe_sql.vault.listed import check_joins, check_lists, check_public, make_list, raise_problems
 from probe_sql.vault.loading import CATALOG, WHOLE, Step, identifier, load
 from probe_sql.vault.opening import resources, set_limits, wall_in
 from probe_sql.vault.people import People
@@ -154,7 +152,11 @@ class DuckDBBackend:
         return self._schemas
 
     def groups(self, scan: Scan) -> int:
-        """Size of the key domain; reads public tables only."""
+        """Size of the key domain; reads public tables only.
+
+        Raises `Refused` where a public table would be joined in a type in which it is not unique.
+        """
+        check_joins(scan, self.schemas(), self._run)
         return self._domain(scan).size
 
     def thresholds(self, scan: Scan) -> tuple[Ints, ...]:
@@ -193,6 +195,8 @@ class DuckDBBackend:
         key = domain_key(scan)
         found = self._domains.pop(key, None)
         if found is None:
+            for keys in long_lists(scan):
+                self._run(partial(make_list, name=list_name(keys), keys=keys))
             self._check_size(scan)
             sql = render_domain(scan)
             found = self._run(partial(_make_domain, sql=sql, number=next(self._numbers)))
@@ -218,25 +222,17 @@ class DuckDBBackend:
             )
 
     def check_public_keys(self, policy: Policy) -> None:
-        """Raise `PolicyError` unless every public table is unique on its declared key."""
-        schemas = self.schemas()
-        problems = []
-        for table in policy.public.values():
-            schema = find(schemas, table.name)
-            if schema is None or any(find(schema, column) is None for column in table.key):
-                continue  # the policy's own check of schemas reports these
-            key = ", ".join(identifier(column) for column in table.key)
-            present = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in table.key)
-            sql = (
-                f"SELECT 1 FROM {identifier(table.name)} WHERE {present}"
-                f" GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
-            )
-            if self._run(partial(_rows, sql=sql)):
-                what = f"two rows of {table.name} have the same {', '.join(table.key)}"
-                fix = "name the columns that identify a row, or remove the duplicates"
-                problems.append(Problem(f"{place('public', table.name)}.key", what, fix))
-        if problems:
-            raise PolicyError(problems, policy.source or "policy")
+        """Raise `PolicyError` unless public tables are unique on their keys, and lists of keys
+        distinct as their columns see them.
+
+        For rows that are elsewhere the columns are not known here: `RemoteBackend` says them.
+        """
+        self.check_keys(policy, self.schemas())
+
+    def check_keys(self, policy: Policy, schemas: Schemas) -> None:
+        """The same, where `schemas` tells the types of the private tables, wherever they are."""
+        problems = check_public(policy, self.schemas(), self._run)
+        raise_problems(policy, problems + check_lists(policy, schemas, self._run))
 
     def check_people(self, policy: Policy) -> None:
         """Raise `PolicyError` where a row has no person and the policy refuses such rows."""

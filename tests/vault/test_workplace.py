@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from probe_sql.errors import OperationalError
+from probe_sql.errors import OperationalError, ScanError
 from probe_sql.policy import parse_policy
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.sources import open_backend
@@ -95,6 +95,29 @@ def test_drafts_of_a_killed_process_are_gone_with_the_next_start(
     )
     open_backend(source, visits.policy(3)).close()
     assert not names(tmp_path)
+
+
+@pytest.mark.slow
+def test_many_distinct_counts_spill_instead_of_failing(tmp_path: Path, temporary: Path) -> None:
+    """Fifteen of them over names decided by failing whether one was there, with 44 MB."""
+    path = crowd(tmp_path / "clinic.duckdb")
+    outcomes: dict[str, list[object]] = {}
+    terms = (
+        f"count(DISTINCT CASE WHEN note <> 'n{i}' THEN note || {i} END) > 5" for i in range(15)
+    )
+    sql = f"SELECT ward FROM patients GROUP BY ward HAVING {' AND '.join(terms)}"
+    with duckdb.connect(str(path)) as db:
+        db.execute("CREATE OR REPLACE TABLE records AS FROM records LIMIT 200000")
+    for memory in ("44MB", "256MB"):
+        backend = open_backend(path, clinic.policy(), threads=2, memory=memory)
+        plan = clinic.planned(backend, sql)
+        try:
+            outcomes[memory] = [*clinic.values(backend.measure(plan.scan))[0]]
+        except ScanError as error:
+            outcomes[memory] = [error.what[:28]]
+        backend.close()
+    assert outcomes == {"44MB": ["The scan ran out of memory, "], "256MB": [200_000, 0, 0, 0]}
+    assert not names(temporary)
 
 
 def test_a_workplace_in_use_is_left_alone(tmp_path: Path) -> None:

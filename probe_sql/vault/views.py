@@ -18,7 +18,7 @@ import duckdb
 Node = dict[str, Any]
 Place = tuple[str, str]  # schema and name
 
-_BARE = {"COLUMN_REF", "CONSTANT", "STAR"}
+_BARE = {"COLUMN_REF", "CONSTANT"}
 _INSIDE = {
     "COLUMN_REF", "CONSTANT", "CAST", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE",
     "BETWEEN", "COLLATE", "TYPE",
@@ -121,7 +121,9 @@ class Catalogue:
     def _known(self, node: Node) -> bool:
         """Whether an expression is made of what `TRY` covers."""
         if node["class"] == "STAR":
-            return not node["replace_list"] and node["expr"] is None
+            return node["expr"] is None and all(
+                self._known(r["value"]) for r in node["replace_list"]
+            )
         names = (n["function_name"] for n in _nodes(node) if n.get("class") == "FUNCTION")
         return all(c in _INSIDE for c in _classes(node)) and all(n in self.plain for n in names)
 
@@ -180,6 +182,9 @@ def _text(connection: duckdb.DuckDBPyConnection, node: Node) -> str:
 
 def _tried(node: Node) -> Node:
     """The expression within `TRY`, under its own name."""
+    if node["class"] == "STAR":
+        replaced = [one | {"value": _tried(one["value"])} for one in node["replace_list"]]
+        return node | {"replace_list": replaced}
     if node["class"] in _BARE:
         return node
     place = {name: node[name] for name in ("query_location", "query_location_length")}

@@ -57,8 +57,9 @@ def test_the_python_example_runs() -> None:
 
 def test_every_setting_is_documented() -> None:
     settings = [
-        *read_module._TOP, *read_module._BUDGET, *read_module._ENGINE, *parts_module._TABLE, *parts_module._COLUMN,
-        *parts_module._UNIT, *parts_module._JOINT, *parts_module._PUBLIC,
+        *read_module._TOP, *read_module._BUDGET, *read_module._ENGINE,
+        *parts_module._TABLE, *parts_module._COLUMN, *parts_module._UNIT,
+        *parts_module._JOINT, *parts_module._PUBLIC,
         *(name for form in parts_module._FORMS.values() for name in form),
     ]  # fmt: skip
     for name in settings:

@@ -344,7 +344,6 @@ MISTAKES: list[tuple[str, str, int | None, str, str]] = [
     (BASE + "[engine]\nthreads = 0\n", "engine.threads", 28, "not between", "threads = 4"),
     (BASE + "[engine]\nspill = ''\n", "engine.spill", 28, "empty", "spill = "),
     (BASE + "[engine]\nthread = 2\n", "engine.thread", 28, "no setting", "did you mean threads?"),
-    (BASE + "engine = 3\n", "public.ward_days.engine", 27, "no setting", "remove it"),
 ]  # fmt: skip
 
 

@@ -166,6 +166,7 @@ VIEWS = {
     "cast": "SELECT ward, name, seen, CAST(note AS INTEGER) AS age FROM rows",
     "overflow": "SELECT ward, name, seen, (age + 2147483640)::INTEGER AS age FROM rows",
     "filter": "SELECT ward, name, seen, age FROM rows WHERE CAST(note AS INTEGER) > 0",
+    "replaced": "SELECT * REPLACE (CAST(note AS INTEGER) AS age) FROM rows",
     "nested": "SELECT ward, name, seen, age + 1 AS age FROM inner_view",
     "joined": "SELECT r.ward, r.name, r.seen, CAST(o.note AS INTEGER) AS age"
     " FROM rows r JOIN rows o ON r.name = o.name",

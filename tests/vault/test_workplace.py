@@ -102,10 +102,9 @@ def test_many_distinct_counts_spill_instead_of_failing(tmp_path: Path, temporary
     """Fifteen of them over names decided by failing whether one was there, with 44 MB."""
     path = crowd(tmp_path / "clinic.duckdb")
     outcomes: dict[str, list[object]] = {}
-    terms = (
-        f"count(DISTINCT CASE WHEN note <> 'n{i}' THEN note || {i} END) > 5" for i in range(15)
-    )
-    sql = f"SELECT ward FROM patients GROUP BY ward HAVING {' AND '.join(terms)}"
+    count = "count(DISTINCT CASE WHEN note <> 'n{0}' THEN note || '{0}' END) > 5"
+    terms = " AND ".join(count.format(number) for number in range(15))
+    sql = f"SELECT ward FROM patients GROUP BY ward HAVING {terms}"
     with duckdb.connect(str(path)) as db:
         db.execute("CREATE OR REPLACE TABLE records AS FROM records LIMIT 200000")
     for memory in ("44MB", "256MB"):

@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.provenance import write_records
-from probe_sql.policy import parse_policy
+from probe_sql.policy import Resources, parse_policy
 from probe_sql.session import Connection, connect
 
 SEED = 20260301
@@ -125,12 +125,13 @@ def measure(
     build(path, rows, groups)
     last = groups // 14 - 1 if groups == 476 else groups - 1
     policy = parse_policy(POLICY.format(last=last, rows_per_group=max(1, rows // groups)))
+    policy = replace(policy, engine=Resources(threads=threads))
     records = []
     for count in atoms:
         sql = query(rows, groups, count)
         with (
             duckdb.connect(str(path), read_only=True, config={"threads": threads}) as plain,
-            connect(path, policy, threads=threads) as private,
+            connect(path, policy) as private,
         ):
             fast, slow = compare(plain, private, sql, repeats)
         records.append(Record(rows, groups, count, slow / fast, fast, slow, repeats))

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.provenance import write_records
-from probe_sql.policy import Policy, parse_policy
+from probe_sql.policy import Policy, Resources, parse_policy
 from probe_sql.session import Connection, connect
 
 SEED = 20260302
@@ -124,7 +124,7 @@ def watched(folder: Path) -> Iterator[dict[str, int]]:
         while not done.wait(0.05):
             most["memory"] = max(most["memory"], resident() - before)
             sizes = 0
-            for path in folder.glob("probe-sql-*/duckdb_temp*"):
+            for path in folder.glob("probe-sql-*/run-*/spill/duckdb_temp*"):
                 try:
                     sizes += path.stat().st_size
                 except OSError:
@@ -140,8 +140,9 @@ def watched(folder: Path) -> Iterator[dict[str, int]]:
         thread.join()
 
 
-def policy(unit: str, rows: int) -> Policy:
-    return parse_policy(POLICY.format(unit=unit, rows_per_group=rows // 476))
+def policy(unit: str, rows: int, engine: Resources) -> Policy:
+    rules = parse_policy(POLICY.format(unit=unit, rows_per_group=rows // 476))
+    return replace(rules, engine=engine)
 
 
 def sql(name: str, rows: int) -> str:
@@ -160,7 +161,7 @@ def measure(rows: int, repeats: int, threads: int, memory: str) -> list[Record]:
         people = build(path, rows)
 
         def opened(unit: str) -> Connection:
-            return connect(path, policy(unit, rows), threads=threads, memory=memory)
+            return connect(path, policy(unit, rows, Resources(memory, threads)))
 
         kept = {ROW}
         for caps, unit in {"row": ROW, **CAPS}.items():

@@ -53,8 +53,6 @@ def connect(
     *,
     analyst: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
-    threads: int | None = None,
-    memory: str | None = None,
 ) -> Connection:
     """Open a database, file or frame for private queries under a policy.
 
@@ -73,7 +71,7 @@ def connect(
         else partial(check_unchanged, os.path.abspath(policy), rules.digest)
     )
     place, identity = ledger_place(source, rules, ledger)
-    backend = open_backend(source, rules, threads=threads, memory=memory, beside=place)
+    backend = open_backend(source, rules, beside=place)
     try:
         typed = rules.with_types(backend.schemas())
         backend.check_public_keys(typed)

@@ -129,12 +129,20 @@ def _init(parser: argparse.ArgumentParser) -> None:
                         help="where to write the draft; - is standard output "
                         "(default: SOURCE with the ending .toml)")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace a file that exists")
+    parser.add_argument(
+        "--header", action="store_true",
+        help="the first line of a CSV file holds the names of its columns: write them down",
+    )  # fmt: skip
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "db", nargs="?", metavar="DB", help="the database; without it, --policy alone"
     )
+    parser.add_argument(
+        "--purge", action="store_true",
+        help="remove the bounded tables that are kept beside the database",
+    )  # fmt: skip
     _policy(parser)
     _format(parser, ("table", "json"))
 
@@ -171,8 +179,6 @@ def _connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ledger", metavar="FILE", help="the ledger (default: beside the database)"
     )
-    parser.add_argument("--threads", metavar="N", type=int, help="threads of a scan")
-    parser.add_argument("--memory", metavar="SIZE", help="memory of a scan, such as 2GB")
 
 
 def _format(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:

@@ -30,7 +30,7 @@ def open_connection(arguments: Namespace) -> Connection:
     warn_of_secret(arguments.db)
     connection = connect(
         arguments.db, find_policy(arguments), analyst=arguments.analyst,
-        ledger=arguments.ledger, threads=arguments.threads, memory=arguments.memory,
+        ledger=arguments.ledger,
     )  # fmt: skip
     if connection.new_ledger:
         show_note("A new ledger was created: nothing had been spent on this database.")
@@ -160,7 +160,7 @@ def init(arguments: Namespace) -> int:
     from probe_sql.session import elsewhere
 
     warn_of_secret(arguments.db)
-    text = draft(arguments.db, displayed(arguments.db))
+    text = draft(arguments.db, displayed(arguments.db), header=arguments.header)
     if arguments.output == "-":
         sys.stdout.write(visible_lines(text))
         return 0
@@ -196,7 +196,11 @@ def check(arguments: Namespace) -> int:
             "neither a database nor a policy is named", fix=f"{PROGRAM} check DB --policy FILE"
         )
     warn_of_secret(arguments.db)
-    report = examine(find_policy(arguments), arguments.db)
+    if arguments.purge and arguments.db is None:
+        raise UsageError("--purge needs the database", fix=f"{PROGRAM} check DB --purge")
+    report = examine(find_policy(arguments), arguments.db, purge=arguments.purge)
+    for folder in report.purged:
+        show_note(f"Removed {visible(str(folder))}.")
     if arguments.format == "json":
         to_json(_report_dict(report), sys.stdout)
     elif report.policy is None:

@@ -4,34 +4,54 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probe_sql.errors import InterfaceError, PolicyError, Problem
+from probe_sql.errors import InterfaceError, OperationalError, PolicyError, Problem
 from probe_sql.policy import Policy, load_policy, with_lines
 from probe_sql.session import ledger_place
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.shelf import purge as purge_shelves
+from probe_sql.vault.sources import elsewhere, layout, open_backend
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found: the problems in the order of the file, and the policy if it has none."""
+    """What was found: the problems in the order of the file, and the policy if it has none.
+
+    `purged` are the directories of bounded tables that were removed.
+    """
 
     source: str
     problems: tuple[Problem, ...]
     policy: Policy | None
     warnings: tuple[str, ...] = ()
+    purged: tuple[Path, ...] = ()
 
 
-def check(path: str | os.PathLike[str], source: Any = None) -> Report:
+def check(path: str | os.PathLike[str], source: Any = None, *, purge: bool = False) -> Report:
     """Everything that is wrong with a policy file, with lines.
 
-    Reads no private row, but to see whether there are rows without a person that it refuses.
+    Reads no private row but to see whether all of them can be read at all, and whether there are
+    rows without a person that the policy refuses. `purge` removes what is kept beside the source.
     """
-    name = os.fspath(path)
+    report = _check(os.fspath(path), source)
+    return replace(report, purged=tuple(_purge(source, report.policy))) if purge else report
+
+
+def _purge(source: Any, policy: Policy | None) -> list[Path]:
     try:
-        policy = load_policy(path)
+        return [] if elsewhere(source) else purge_shelves(layout(source, policy))
+    except OSError as error:
+        raise OperationalError(
+            f"What is kept beside the source could not be removed: {error.strerror}.",
+            fix="Remove the directory NAME.bounded by hand.",
+        ) from None
+
+
+def _check(name: str, source: Any) -> Report:
+    try:
+        policy = load_policy(name)
     except PolicyError as error:
         return Report(name, error.problems, None)
     if source is None:

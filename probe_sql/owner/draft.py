@@ -7,7 +7,8 @@ from typing import Any
 
 from probe_sql.policy.names import bare, place
 from probe_sql.types import Kind, SqlType
-from probe_sql.vault.sources import Files, Source, classify, elsewhere, open_backend
+from probe_sql.vault.backend import Schemas
+from probe_sql.vault.sources import Files, Source, classify, elsewhere, layout, open_backend
 
 _HEAD = """\
 # Policy of {name}: everything about it that is public.
@@ -39,19 +40,32 @@ unit = "decide"           # decide: "row" if nobody has two rows, else
 # decide which columns may be used at all: remove the # of those, and fill in the dots
 [{at}.columns]
 """
+_NO_HEADER = """\
+# name = { type = "..." }   # as the first line of the file names its columns. That line was not
+#                           # read: it could be a row. If it holds names, which everyone may
+#                           # learn, init --header lists them here. Without it, add such a line.
+"""
 
 
-def draft(source: Any, name: str = "the database") -> str:
-    """TOML for every table of the source, with what only the owner can decide left open."""
+def draft(source: Any, name: str = "the database", *, header: bool = False) -> str:
+    """TOML for every table of the source, with what only the owner can decide left open.
+
+    Privacy: the first line of a CSV file may be a row. Nothing of it is read or written unless
+    `header` says that it names the columns.
+    """
     untyped = not elsewhere(source) and _is_csv(classify(source))
-    backend = open_backend(source, None)
-    try:
-        schemas = backend.schemas()
-    finally:
-        backend.close()
+    if untyped and not header:
+        schemas: Schemas = {table: {} for table in layout(source, None).private}
+    else:
+        backend = open_backend(source, None)
+        try:
+            schemas = backend.schemas()
+        finally:
+            backend.close()
     parts = [_HEAD.format(name=" ".join(name.split()))]
     for table in sorted(schemas):
         parts.append(_TABLE.format(name=table, bare=bare(table), at=place("tables", table)))
+        parts.append(_NO_HEADER if untyped and not header else "")
         parts += _columns(schemas[table], untyped)
     return "".join(parts)
 

@@ -23,6 +23,7 @@ from probe_sql.policy.model import (
 )
 from probe_sql.policy.names import by_name
 from probe_sql.policy.read import load_policy, parse_policy, with_lines
+from probe_sql.policy.resources import Resources
 from probe_sql.policy.write import dump_policy
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "ListKeys",
     "Policy",
     "PublicTable",
+    "Resources",
     "Table",
     "TableKeys",
     "Unit",

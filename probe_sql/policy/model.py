@@ -29,6 +29,7 @@ from probe_sql.policy.checks import (
 )
 from probe_sql.policy.keys import KeySet, TableKeys
 from probe_sql.policy.names import find, frozen, place
+from probe_sql.policy.resources import Resources
 from probe_sql.types import BIGINT, DOUBLE, VARCHAR, SqlType, parse_type
 
 Number = int | float
@@ -274,6 +275,7 @@ class Policy:
     ledger: str | None = None
     source: str | None = None  # the file it was read from, for messages
     digest: str | None = field(default=None, compare=False, repr=False)  # of that file
+    engine: Resources = field(default_factory=Resources)
 
     def __post_init__(self) -> None:
         problems = self.problems()
@@ -292,6 +294,8 @@ class Policy:
             found.add("budget", "this is not a Budget", "build a Budget(epsilon=10.0)")
         sound &= shape.check_named(found, "tables", self.tables, Table)
         sound &= shape.check_named(found, "public", self.public, PublicTable)
+        if not is_a(self.engine, Resources):
+            found.add("engine", "these are not Resources", 'build Resources(memory="4GB")')
         if self.ledger is not None:
             check_text(found, "ledger", self.ledger, 'ledger = "clinic.ledger"')
         if sound:

@@ -17,9 +17,11 @@ from probe_sql.policy import cross
 from probe_sql.policy.locate import Lines
 from probe_sql.policy.model import Budget, Policy, PublicTable, Table
 from probe_sql.policy.parts import Reader
+from probe_sql.policy.resources import Resources
 
-_TOP = ("budget", "defaults", "tables", "public", "ledger")
+_TOP = ("budget", "defaults", "tables", "public", "ledger", "engine")
 _BUDGET = ("epsilon", "per_query", "analysts", "least", "failure", "failures", "holds")
+_ENGINE = ("memory", "threads", "spill")
 _STAND_IN = Budget(1e6)  # where the real one is broken, so that the rest is still checked
 
 
@@ -110,7 +112,11 @@ def _read(reader: Reader, document: dict[str, Any], source: str) -> Policy | Non
         if shared is not None:
             public[name] = shared
     defaults, ledger = top.get("defaults", {}), top.get("ledger")
-    policy = reader.build("", "", lambda: Policy(budget, tables, public, defaults, ledger, source))
+    raw = reader.fields("engine", top.get("engine", {}), _ENGINE)
+    engine = reader.build("engine", "engine", lambda: Resources(**raw)) or Resources()
+    policy = reader.build(
+        "", "", lambda: Policy(budget, tables, public, defaults, ledger, source, engine)
+    )
     if top.get("tables"):
         # Then tables that could not be built are the reason, and reported.
         reader.problems = [p for p in reader.problems if p != Problem(*cross.NO_TABLE)]

@@ -29,6 +29,9 @@ def dump_policy(policy: Policy) -> str:
         lines += ["", "[budget.analysts]", *_pairs(budget.analysts)]
     if policy.defaults:
         lines += ["", "[defaults]", *_pairs(policy.defaults)]
+    engine = {name: getattr(policy.engine, name) for name in ("memory", "threads", "spill")}
+    if given := {name: value for name, value in engine.items() if value is not None}:
+        lines += ["", "[engine]", *_pairs(given)]
     for table in policy.tables.values():
         lines += _table(table)
     for public in policy.public.values():

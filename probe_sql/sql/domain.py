@@ -5,9 +5,11 @@ Its columns are `o`, the place of the group from 0, and `k0`, `k1`, ... for the 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -19,6 +21,21 @@ from probe_sql.sql.scan import Scan
 from probe_sql.types import Kind, SqlType
 
 MAX_GROUPS = 10_000_000
+
+
+LISTED = 1_000  # keys of a list that are written into a statement; longer ones are a table
+
+
+def long_lists(scan: Scan) -> list[ListKeys]:
+    """The lists that a statement refers to by `list_name`, and that must be there as tables."""
+    found = {key.keys for key in scan.keys if isinstance(key.keys, ListKeys)}
+    return [keys for keys in found if keys.size() > LISTED]
+
+
+@lru_cache(maxsize=64)
+def list_name(keys: ListKeys) -> str:
+    """The name of the table of a long list: `o`, the place, and `k`, the value."""
+    return f"probe_sql_list_{hashlib.sha256(repr(keys.values).encode()).hexdigest()[:16]}"
 
 
 def domain_key(scan: Scan) -> Hashable:
@@ -83,6 +100,9 @@ def _image(key: GroupKey, value: exp.Expr) -> exp.Expr:
 
 def _points(keys: KeySet, step: str | None) -> exp.Select:
     """The declared values as a relation with a column `k`, and `o` for a list."""
+    if isinstance(keys, ListKeys) and keys.size() > LISTED:
+        columns = [build.column("o", "v"), build.column("k", "v")]
+        return build.select(columns, build.table(list_name(keys), "v", quoted=False))
     if isinstance(keys, ListKeys):
         rows = [
             exp.Tuple(expressions=[integer_literal(place), _key_literal(value)])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
@@ -22,14 +20,11 @@ from probe_sql import faults
 from probe_sql.errors import (
     InterfaceError,
     InternalError,
-    PolicyError,
     ProbeError,
-    Problem,
     Refused,
 )
 from probe_sql.policy.model import Policy
-from probe_sql.policy.names import find, place
-from probe_sql.sql.domain import MAX_GROUPS, domain_key
+from probe_sql.sql.domain import MAX_GROUPS, domain_key, list_name, long_lists
 from probe_sql.sql.engines.engine import DUCKDB, Engine, Shipped
 from probe_sql.sql.keys import points
 from probe_sql.sql.render import (
@@ -46,11 +41,14 @@ from probe_sql.types import SqlType, parse_type
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.failures import Failure, opening_error, scan_error
-from probe_sql.vault.loading import CATALOG, WHOLE, identifier, literal, load
+from probe_sql.vault.listed import check_joins, check_lists, check_public, make_list, raise_problems
+from probe_sql.vault.loading import CATALOG, WHOLE, Step, identifier, load
+from probe_sql.vault.opening import resources, set_limits, wall_in
 from probe_sql.vault.people import People
 from probe_sql.vault.runner import Runner
-from probe_sql.vault.sources import Files, Layout
+from probe_sql.vault.sources import Layout
 from probe_sql.vault.steady import file_marks, replaceable, steadily
+from probe_sql.vault.workplace import open_workplace
 
 T = TypeVar("T")
 Ints = NDArray[np.int64]
@@ -90,67 +88,47 @@ class DuckDBBackend:
     ) -> None:
         self._closed = False
         self._closing = threading.Lock()
+        self._layout = layout
+        self._policy = policy
+        self._limits = resources(policy, threads, memory)
+        spill = self._limits.spill
+        self._workplace = open_workplace(
+            policy.beside(spill) if policy is not None and spill is not None else None
+        )
         # What is spilled to disk holds private rows: a directory of our own, mode 0700.
-        self._spill = tempfile.mkdtemp(prefix="probe-sql-")
+        self._spill = self._workplace.path / "spill"
+        self._spill.mkdir(mode=0o700)
+        self._numbers = count()
+        self._open()
+
+    # --- opening ------------------------------------------------------------------------
+
+    def _open(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
         self._runner = Runner(self._connection)
         self._domains: dict[Hashable, _Domain] = {}  # the oldest first
         self._latest: tuple[Scan, _Domain] | None = None
         self._rendered: tuple[tuple[Scan, bool, _Domain], list[str]] | None = None
-        self._numbers = count()
-        self._private = layout.private
-        self._people = People(layout, Path(self._spill) / "bounded", self._execute)
+        self._people = People(
+            self._layout, self._policy, self._workplace.path / "bounded", self._execute
+        )
         try:
-            self._set_limits(threads, memory)
-            self._load(layout, policy)
-            self._lock(layout, policy)
+            set_limits(self._connection, self._limits, self._spill)
+            self._load()
+            wall_in(self._connection, self._layout, self._people.folders())
             self._schemas: Schemas = self._run(_schemas)
+            self._people.clean(self._schemas)
         except BaseException:
             self.close()
             raise
 
-    # --- opening ------------------------------------------------------------------------
-
-    def _set_limits(self, threads: int | None, memory: str | None) -> None:
-        if threads is not None and (isinstance(threads, bool) or threads < 1):
-            raise InterfaceError("threads must be a positive whole number.", fix="threads = 4")
-        free = shutil.disk_usage(self._spill).free
-        settings = [
-            "SET enable_progress_bar_print = false",
-            "SET progress_bar_time = 0",
-            "SET enable_progress_bar = true",
-            "SET TimeZone = 'UTC'",
-            "SET pandas_analyze_sample = 0",
-            "SET autoinstall_known_extensions = false",
-            "SET autoload_known_extensions = false",
-            # A part that two expressions share would be computed once, outside of their TRY.
-            "SET disabled_optimizers = 'common_subexpressions'",
-            f"SET temp_directory = {literal(self._spill)}",
-            f"SET max_temp_directory_size = '{max(1, free // 2)}B'",
-        ]
-        if threads is not None:
-            settings.append(f"SET threads = {int(threads)}")
-        for setting in settings:
-            self._connection.execute(setting)
-        if memory is not None and not self._accepts(f"SET memory_limit = {literal(memory)}"):
-            raise InterfaceError(
-                f"The memory limit {memory!r} is not understood.", fix="memory = '4GB'"
-            )
-
-    def _accepts(self, setting: str) -> bool:
-        try:
-            self._connection.execute(setting)
-        except duckdb.Error:
-            return False
-        return True
-
-    def _load(self, layout: Layout, policy: Policy | None) -> None:
-        steps = ["the source"]
+    def _load(self) -> None:
+        steps = [Step("the source")]
         problem: list[ProbeError] = []
 
         def work(connection: Connection) -> None:
             try:
-                steps.extend(load(connection, layout, policy))
+                steps.extend(load(connection, self._layout, self._policy))
             except ProbeError as error:
                 problem.append(error)
 
@@ -158,23 +136,14 @@ class DuckDBBackend:
         if problem:
             raise problem[0].with_traceback(None)
         if isinstance(outcome, Failure):
-            raise opening_error(outcome, steps[-1])
+            raise opening_error(outcome, steps[-1].what, steps[-1].fix)
 
-    def _lock(self, layout: Layout, policy: Policy | None) -> None:
-        private = [literal(f"{folder}/") for folder in self._people.folders(policy)]
-        parquet = [
-            literal(str(path))
-            for source in layout.private.values()
-            if isinstance(source, Files) and source.format == "parquet"
-            for path in source.paths
-        ]
-        for setting in (
-            f"SET allowed_paths = [{', '.join(parquet)}]",
-            f"SET allowed_directories = [{', '.join(private)}]",
-            "SET enable_external_access = false",
-            "SET lock_configuration = true",
-        ):
-            self._connection.execute(setting)
+    def _restart(self) -> None:
+        """Open the source anew: an error inside of DuckDB has made the connection useless."""
+        with suppress(duckdb.Error):
+            self._connection.close()
+        with suppress(ProbeError):  # then it is closed, and the next query says so
+            self._open()
 
     # --- public facts -------------------------------------------------------------------
 
@@ -184,7 +153,11 @@ class DuckDBBackend:
         return self._schemas
 
     def groups(self, scan: Scan) -> int:
-        """Size of the key domain; reads public tables only."""
+        """Size of the key domain; reads public tables only.
+
+        Raises `Refused` where a public table would be joined in a type in which it is not unique.
+        """
+        check_joins(scan, self.schemas(), self._run)
         return self._domain(scan).size
 
     def thresholds(self, scan: Scan) -> tuple[Ints, ...]:
@@ -223,6 +196,8 @@ class DuckDBBackend:
         key = domain_key(scan)
         found = self._domains.pop(key, None)
         if found is None:
+            for keys in long_lists(scan):
+                self._run(partial(make_list, name=list_name(keys), keys=keys))
             self._check_size(scan)
             sql = render_domain(scan)
             found = self._run(partial(_make_domain, sql=sql, number=next(self._numbers)))
@@ -248,25 +223,17 @@ class DuckDBBackend:
             )
 
     def check_public_keys(self, policy: Policy) -> None:
-        """Raise `PolicyError` unless every public table is unique on its declared key."""
-        schemas = self.schemas()
-        problems = []
-        for table in policy.public.values():
-            schema = find(schemas, table.name)
-            if schema is None or any(find(schema, column) is None for column in table.key):
-                continue  # the policy's own check of schemas reports these
-            key = ", ".join(identifier(column) for column in table.key)
-            present = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in table.key)
-            sql = (
-                f"SELECT 1 FROM {identifier(table.name)} WHERE {present}"
-                f" GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
-            )
-            if self._run(partial(_rows, sql=sql)):
-                what = f"two rows of {table.name} have the same {', '.join(table.key)}"
-                fix = "name the columns that identify a row, or remove the duplicates"
-                problems.append(Problem(f"{place('public', table.name)}.key", what, fix))
-        if problems:
-            raise PolicyError(problems, policy.source or "policy")
+        """Raise `PolicyError` unless public tables are unique on their keys, and lists of keys
+        distinct as their columns see them.
+
+        For rows that are elsewhere the columns are not known here: `RemoteBackend` says them.
+        """
+        self.check_keys(policy, self.schemas())
+
+    def check_keys(self, policy: Policy, schemas: Schemas) -> None:
+        """The same, where `schemas` tells the types of the private tables, wherever they are."""
+        problems = check_public(policy, self.schemas(), self._run)
+        raise_problems(policy, problems + check_lists(policy, schemas, self._run))
 
     def check_people(self, policy: Policy) -> None:
         """Raise `PolicyError` where a row has no person and the policy refuses such rows."""
@@ -290,7 +257,7 @@ class DuckDBBackend:
         statements = self._statements(scan, fuse, domain)
         faults.point("vault.scan.before")
         read = partial(self._measured, statements, progress)
-        columns = steadily(read, partial(file_marks, replaceable(self._private, table)), wipe)
+        columns = steadily(read, partial(file_marks, replaceable(self._layout.private, table)), wipe)
         exact = Exact(columns, domain.size, people)
         wipe(columns)
         faults.point("vault.scan.after")
@@ -305,16 +272,15 @@ class DuckDBBackend:
 
     def _statements(self, scan: Scan, fuse: bool, domain: _Domain) -> list[str]:
         """The SQL of a scan; that of the last one is kept, for whoever asks again."""
-        asked = (scan, fuse, domain)
-        if self._rendered is None or any(
-            a is not b for a, b in zip(self._rendered[0], asked, strict=True)
-        ):
-            if fuse:
-                sql = [render_scan(scan, domain=domain.table)]
-            else:
-                sql = render_separate(scan, domain=domain.table)
-            self._rendered = (asked, sql)
-        return self._rendered[1]
+        asked, latest = (scan, fuse, domain), self._rendered
+        if latest is not None and all(a is b for a, b in zip(latest[0], asked, strict=True)):
+            return latest[1]
+        if fuse:
+            sql = [render_scan(scan, domain=domain.table)]
+        else:
+            sql = render_separate(scan, domain=domain.table)
+        self._rendered = (asked, sql)
+        return sql
 
     # --- for scans that run elsewhere -----------------------------------------------------
 
@@ -348,6 +314,8 @@ class DuckDBBackend:
         """Run work that may fail; its failure becomes an error with a text of ours."""
         self._check_open()
         outcome = self._runner.run(work, progress)
+        if outcome is Failure.BROKEN:
+            self._restart()
         if isinstance(outcome, Failure):
             raise scan_error(outcome)
         return outcome
@@ -372,7 +340,7 @@ class DuckDBBackend:
                 return
             self._closed = True
             self._connection.close()
-            shutil.rmtree(self._spill, ignore_errors=True)
+            self._workplace.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {'closed' if self._closed else 'open'}>"

@@ -22,6 +22,7 @@ class Failure(Enum):
     LOST = "lost"
     TIMEOUT = "timeout"
     DENIED = "denied"
+    BROKEN = "broken"  # the whole connection, not only the statement
     OTHER = "other"
 
 
@@ -35,6 +36,8 @@ def classify(error: BaseException) -> Failure:
         return Failure.FILE
     if isinstance(error, duckdb.ConnectionException):
         return Failure.CLOSED
+    if isinstance(error, duckdb.FatalException | duckdb.InternalException):
+        return Failure.BROKEN
     return Failure.OTHER
 
 
@@ -53,7 +56,7 @@ def scan_error(failure: Failure) -> OperationalError:
         return ScanError(
             "The scan ran out of memory, or of disk space to spill to.",
             why=UNDRAWN,
-            fix="Give it more with memory = '4GB', or use fewer threads.",
+            fix="Ask the data owner to give scans more: [engine] in the policy, or free the disk.",
             failure=failure.value,
         )
     if failure is Failure.FILE:
@@ -82,13 +85,17 @@ def scan_error(failure: Failure) -> OperationalError:
     )
 
 
-def opening_error(failure: Failure, what: str) -> OperationalError:
-    """The error for a source that cannot be opened; `what` names it in public words."""
+def opening_error(failure: Failure, what: str, fix: str | None = None) -> OperationalError:
+    """The error for a source that cannot be opened; `what` names it in public words.
+
+    `fix` is what helps where DuckDB did not accept it.
+    """
     if failure is Failure.INTERRUPTED:
         return Interrupted(f"Opening {what} was interrupted.", why="Nothing was charged.")
     if failure is Failure.MEMORY:
         return OperationalError(
-            f"There is not enough memory to open {what}.", fix="Raise memory = '4GB'."
+            f"There is not enough memory to open {what}.",
+            fix='Give it more in the policy: [engine] with memory = "4GB".',
         )
     if failure is Failure.FILE:
         return OperationalError(
@@ -99,5 +106,5 @@ def opening_error(failure: Failure, what: str) -> OperationalError:
     return OperationalError(
         f"{what[:1].upper()}{what[1:]} could not be opened.",
         why="DuckDB did not accept it. Its message is withheld, because it may quote a row.",
-        fix="Check that the file is what its name says, and that all its tables can be read.",
+        fix=fix or "Check that the file is what its name says, and that its tables can be read.",
     )

@@ -1,8 +1,12 @@
 """Put every table of a layout under its name into a DuckDB connection.
 
-Database tables and Parquet files stay where they are, behind views. CSV files and pandas
-frames are converted once, which makes queries some fifty times faster. Everything public
-that is not in the database is copied, so that what was checked on opening stays true.
+Database tables and Parquet files stay where they are, behind views. CSV files and frames
+are copied once, which makes queries faster. Everything public that is not in the database is
+copied, so that what was checked on opening stays true.
+
+Privacy: no row may decide whether a query fails. What can raise while it is read (a view's CAST,
+text that is not UTF-8, moments outside of the calendar) is made to be NULL or something else here,
+or read once, whole, on opening: it fails there, for everyone and every query alike, or never.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
@@ -22,11 +27,13 @@ from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
 from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
 from probe_sql.vault.sources import Files, Frame, Layout, Texts
+from probe_sql.vault.views import Catalogue, catalogue
 
 CATALOG = "source"  # the attached database
 WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
 _DELIMITERS = (",", ";", "\t", "|")
 _FRAME = "probe_sql frame"
+_AS_STORED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.DATE)
 
 
 def identifier(text: str) -> str:
@@ -39,29 +46,48 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is being opened, in public words, and what helps where it fails."""
+
+    what: str
+    fix: str | None = None
+
+
+_BAD_VIEW = "Write TRY_CAST instead of CAST in the view, or make it a table."
+_BAD_ROW = "Correct what DuckDB cannot hold: texts that are not UTF-8, moments out of range."
+
+
 def load(
     connection: duckdb.DuckDBPyConnection, layout: Layout, policy: Policy | None
-) -> Iterator[str]:
+) -> Iterator[Step]:
     """Make the tables; yields, before each step, what is being opened, for messages."""
     for table, source in layout.public.items():
-        yield f"the public table {table}"
+        yield Step(f"the public table {table}")
         _load_public(connection, _policy_name(policy, table), source)
     if layout.database is not None:
-        yield f"the database {layout.database.path.name}"
+        yield Step(f"the database {layout.database.path.name}")
         path = literal(str(layout.database.path))
         connection.execute(f"ATTACH {path} AS {CATALOG} (READ_ONLY)")
         copied = {fold(table) for table in layout.public}
+        known_here = catalogue(connection, CATALOG)
         for table in _attached(connection):
             known = _policy_name(policy, table)
-            if fold(known) not in copied and (policy is None or _named(policy, known)):
-                yield f"the table {table}"
+            if fold(known) in copied or (policy is not None and not _named(policy, known)):
+                continue
+            computed = ("main", table) not in known_here.tables
+            yield Step(f"the view {table}", _BAD_VIEW) if computed else Step(f"the table {table}")
+            declared = policy.find_table(known) if policy is not None else None
+            name = identifier(_loaded_name(policy, known))
+            if computed and declared is not None:
+                _load_view(connection, name, known_here, table, declared)
+            else:
                 origin = f"{CATALOG}.main.{identifier(table)}"
-                name = identifier(_loaded_name(policy, known))
                 plain = _without_collations(connection, table)
                 connection.execute(f"CREATE VIEW {name} AS SELECT *{plain} FROM {origin}")
-                _hide(connection, policy, known)
+            _hide(connection, policy, known)
     for table, source in layout.private.items():
-        yield f"the table {table}"
+        yield Step(f"the table {table}", _BAD_ROW)
         known = _policy_name(policy, table)
         declared = policy.find_table(known) if policy is not None else None
         _load_private(connection, _loaded_name(policy, known), source, policy, declared)
@@ -79,6 +105,34 @@ def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
         f" AND database_name = '{CATALOG}' AND NOT internal ORDER BY 1"
     ).fetchall()
     return [table for (table,) in rows]
+
+
+def _load_view(
+    connection: duckdb.DuckDBPyConnection, name: str, known: Catalogue, view: str, declared: Table
+) -> None:
+    """Show a view of the owner's in a form that no row can make fail, or else its rows, copied."""
+    place = ("main", view)
+    total = known.total(connection, place) if place in known.views else None
+    plain = _without_collations(connection, view)
+    if total is None:
+        wanted = _wanted(declared)
+        columns = _columns(connection, view, of=f"database_name = '{CATALOG}'")
+        listed = ", ".join(identifier(column) for column in columns if fold(column) in wanted)
+        origin = f"{CATALOG}.main.{identifier(view)}"
+        # Without any of its columns the policy is wrong, and its own check says so.
+        select = f"SELECT {listed} FROM {origin}" if listed else f"FROM {origin} LIMIT 0"
+        connection.execute(f"CREATE TABLE {name} AS SELECT *{plain} FROM ({select})")
+        return
+    columns = _columns(connection, view, of=f"database_name = '{CATALOG}'")
+    listed = ", ".join(map(identifier, columns))
+    connection.execute(
+        f"CREATE VIEW {name} AS SELECT *{plain} FROM ({total}) AS probe_sql_view({listed})"
+    )
+
+
+def _wanted(declared: Table) -> set[str]:
+    """The columns of a private table that are read at all, folded."""
+    return {fold(c) for c in (*declared.columns, declared.unit.column) if c is not None}
 
 
 def _without_collations(connection: duckdb.DuckDBPyConnection, table: str) -> str:
@@ -182,25 +236,54 @@ def _load_private(
     value that does not fit becomes NULL instead of an error."""
     types = {} if declared is None else _declared_types(connection, policy, declared)
     if isinstance(source, Files) and source.format == "parquet":
-        select = f"SELECT * FROM read_parquet({_paths(source.paths)})"
-        connection.execute(f"CREATE VIEW {identifier(table)} AS {select}")
+        _load_parquet(connection, table, source.paths, types)
     elif isinstance(source, Files):
         _load_csv(connection, table, source.paths, types)
-    elif source.library == "pandas":
-        connection.register(_FRAME, source.frame)
-        columns = _columns(connection, _FRAME)
-        frame = source.frame
-        objects = {fold(str(column)) for column in frame if frame[column].dtype == object}
-        select = ", ".join(
-            _typed(identifier(c), c, types) if fold(c) in objects else identifier(c)
-            for c in columns
-        )
-        connection.execute(
-            f"CREATE TABLE {identifier(table)} AS SELECT {select} FROM {identifier(_FRAME)}"
-        )
-        connection.unregister(_FRAME)
     else:
-        connection.register(table, _registrable(source))
+        _load_frame(connection, table, source, types)
+
+
+def _load_parquet(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    paths: Sequence[Path],
+    types: Mapping[str, SqlType],
+) -> None:
+    """Leave the rows in their files. Bytes that are no UTF-8 read as question marks; what else
+    can raise while it is decoded, moments above all, is decoded once, now."""
+    select = f"SELECT * FROM read_parquet({_paths(paths)}, utf8_validation = 'replace')"
+    connection.execute(f"CREATE VIEW {identifier(table)} AS {select}")
+    decoded = [
+        identifier(column)
+        for column, type_ in _columns(connection, table).items()
+        if fold(column) in types and type_.kind not in _AS_STORED
+    ]
+    if decoded:
+        hashes = ", ".join(f"bit_xor(hash({column}))" for column in decoded)
+        connection.execute(f"SELECT {hashes} FROM {identifier(table)}").fetchall()
+
+
+def _load_frame(
+    connection: duckdb.DuckDBPyConnection, table: str, source: Frame, types: Mapping[str, SqlType]
+) -> None:
+    """Copy the declared columns: DuckDB checks texts and moments as it writes them, and whoever
+    holds the frame can no longer change it under a query."""
+    frame = _registrable(source)
+    objects: set[str] = set()
+    if source.library == "pandas":
+        kinds = source.frame.dtypes.items()
+        objects = {fold(str(name)) for name, kind in kinds if str(kind) == "object"}
+    connection.register(_FRAME, frame)
+    columns = [c for c in _columns(connection, _FRAME) if not types or fold(c) in types]
+    select = ", ".join(
+        _typed(identifier(c), c, types) if fold(c) in objects else identifier(c) for c in columns
+    )
+    limit = "" if types else " LIMIT 0"  # for the schema alone
+    connection.execute(
+        f"CREATE TABLE {identifier(table)} AS SELECT {select or '*'} FROM {identifier(_FRAME)}"
+        + (limit if select else " LIMIT 0")
+    )
+    connection.unregister(_FRAME)
 
 
 def _registrable(source: Frame) -> object:
@@ -232,11 +315,13 @@ def _declared_types(
     return types
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, SqlType]:
+def _columns(
+    connection: duckdb.DuckDBPyConnection, table: str, of: str = f"database_name <> '{CATALOG}'"
+) -> dict[str, SqlType]:
     """Columns of a table or view; none if it does not exist."""
     rows = connection.execute(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?"
-        f" AND database_name <> '{CATALOG}' ORDER BY column_index",
+        f" AND schema_name = 'main' AND {of} ORDER BY column_index",
         [table],
     ).fetchall()
     return {column: parse_type(type_) for column, type_ in rows}
@@ -267,7 +352,7 @@ def _load_csv(
         f"CREATE TABLE {identifier(table)} AS SELECT {select} FROM read_csv({_paths(paths)},"
         f" auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"',"
         f" escape = '\"', columns = {{{fields}}}, null_padding = true, ignore_errors = true,"
-        " strict_mode = false)"
+        f" strict_mode = false){'' if types else ' LIMIT 0'}"
     )
 
 

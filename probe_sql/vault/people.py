@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from probe_sql.vault.failures import Failure, scan_error
 from probe_sql.vault.loading import identifier, literal
 from probe_sql.vault.shelf import Shelf, open_shelf, shelf_folder, source_marks
 from probe_sql.vault.sources import Layout
+from probe_sql.vault.workplace import Workplace
 
 Execute = Callable[[str, Progress | None], list[tuple[Any, ...]]]
 
@@ -48,21 +50,49 @@ class People:
     bounded rows and never again any others.
     """
 
-    def __init__(self, layout: Layout, spare: Path, execute: Execute) -> None:
+    def __init__(
+        self, layout: Layout, policy: Policy | None, spare: Path, execute: Execute
+    ) -> None:
         self._layout = layout
+        self._policy = policy
         self._opened = source_marks(layout)  # before anything of it is read
         self._spare = spare  # a private directory that ends with the connection
         self._execute = execute
         self._done: set[str] = set()
         self._turn = threading.Lock()
 
-    def folders(self, policy: Policy | None) -> list[Path]:
+    def folders(self) -> list[Path]:
         """Directories in which bounded tables may lie; none where no table protects people."""
         found = set()
-        for table in policy.tables.values() if policy is not None else ():
+        for table in self._tables():
             if table.unit.column is not None:
                 found |= {self._spare, shelf_folder(self._layout, table.name) or self._spare}
         return sorted(found)
+
+    def clean(self, schemas: Schemas) -> None:
+        """Remove the bounded tables beside the source that fit it or the policy no more."""
+        wanted: dict[Path, tuple[Shelf, list[Path]]] = {}
+        for table in self._tables():
+            folder = shelf_folder(self._layout, table.name)
+            if folder is None or not folder.is_dir():
+                continue
+            shelf = self._shelf(table)
+            if shelf.folder != folder:
+                continue  # not ours to clean
+            _, places = wanted.setdefault(folder, (shelf, []))
+            if table.unit.column is not None and find(schemas, table.name) is not None:
+                how = bounding(table, find(schemas, table.name) or {}, shelf.key)
+                places.append(shelf.place(table.name, how.described()))
+        for shelf, places in wanted.values():
+            with suppress(OSError):
+                shelf.clean(places)
+
+    def _tables(self) -> Iterable[Table]:
+        return self._policy.tables.values() if self._policy is not None else ()
+
+    def _shelf(self, table: Table) -> Shelf:
+        named = self._policy.source if self._policy is not None else None
+        return open_shelf(self._layout, table.name, self._spare, self._opened, named)
 
     def check(self, policy: Policy, schemas: Schemas) -> None:
         """Raise `PolicyError` where a row has no person and the policy refuses such rows.
@@ -82,7 +112,7 @@ class People:
         with self._turn:
             if table.name in self._done:
                 return
-            shelf = open_shelf(self._layout, table.name, self._spare, self._opened)
+            shelf = self._shelf(table)
             how = bounding(table, schemas[table.name], shelf.key)
             place = shelf.place(table.name, how.described())
             if not place.exists() or not self._shown(table, place):
@@ -105,7 +135,11 @@ class People:
 
     def _build(self, how: Bounding, shelf: Shelf, place: Path, progress: Progress | None) -> None:
         """Make the file of a bounded table, whole or not at all."""
-        draft = shelf.draft(place)
+        try:
+            workplace = Workplace(shelf.folder)
+        except OSError:
+            raise scan_error(Failure.FILE) from None
+        draft = workplace.path / "draft.duckdb"
         try:
             self._run(f"ATTACH {literal(str(draft))} AS {_DRAFT}")
             try:
@@ -118,7 +152,7 @@ class People:
         except OSError:
             raise scan_error(Failure.FILE) from None
         finally:
-            shelf.discard(draft)
+            workplace.close()
 
     def _stepwise(self, progress: Progress | None) -> Callable[[str], list[tuple[Any, ...]]]:
         """Run statements whose number is not known: each moves a third of the way that is left."""

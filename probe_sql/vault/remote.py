@@ -155,7 +155,7 @@ class RemoteBackend:
 
     def check_public_keys(self, policy: Policy) -> None:
         """Raise `PolicyError` unless every public table is unique on its declared key."""
-        self._local.check_public_keys(policy)
+        self._local.check_keys(policy, self.schemas())
 
     def check_people(self, policy: Policy) -> None:
         """Raise `PolicyError` where a row has no person and the policy refuses such rows."""

@@ -1,10 +1,11 @@
 """Where bounded tables are kept: beside the source as long as it does not change.
 
-A private directory `<source>.bounded` (mode 0700) holds the key of the hash and, for each table,
-one DuckDB file (mode 0600) named after everything its content depends on: the source's files,
-their sizes and times, the key and the caps. A file is renamed into place when it is complete,
-so one that is there is whole and fits. Frames, and sources whose folder cannot be
-written, have a directory that lives as long as the connection.
+A private directory `<source>.bounded` (mode 0700) holds the key of the hash and, for each table
+and policy, one DuckDB file (mode 0600) named after everything its content depends on: the source's
+files, their marks, the key and the caps. A file is built in a workplace and renamed into place when
+it is complete, so one that is there is whole and fits. Whoever opens the source removes those that
+fit no more. Frames, and sources whose folder cannot be written, have a directory that
+lives as long as the connection.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import hashlib
 import os
 import re
 import secrets
-import stat
-import time
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from probe_sql.policy.names import find
 from probe_sql.vault.sources import Files, Layout
+from probe_sql.vault.workplace import held, private, sweep
 
-_LAYOUT = 2  # of what is kept; a new number makes old files be built again
+_LAYOUT = 3  # of what is kept; a new number makes old files be built again
+_ENDS = 1 << 14  # bytes at both ends of a file that are looked at: a database's headers, a footer
 
 Mark = tuple[str, *tuple[object, ...]]  # the path first
 Marks = Mapping[Path, Mark]
@@ -36,41 +38,40 @@ class Shelf:
     folder: Path
     key: int
     marks: tuple[Mark, ...]
+    policy: str  # whose tables these are: two policies of one source keep their own
 
     def place(self, table: str, *depends: object) -> Path:
         """The file of a table that depends on the source, the key and `depends`."""
-        text = repr((_LAYOUT, table, self.key, self.marks, depends))
-        digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-        return self.folder / f"{_safe(table)}-{digest}.duckdb"
+        digest = _digest(_LAYOUT, table, self.key, self.marks, depends)
+        name = f"{_safe(table)}-{_owner(self.policy)}-{_digest(_LAYOUT, self.marks)[:16]}-{digest}"
+        return self.folder / f"{name}.duckdb"
 
     @property
     def current(self) -> bool:
         """Whether the source is still what it was when the shelf was opened."""
         return all(_mark(Path(mark[0])) == mark for mark in self.marks)
 
-    def draft(self, place: Path) -> Path:
-        """A fresh name beside `place` under which to build it."""
-        return place.with_name(f".{place.stem}.{secrets.token_hex(8)}")
-
     def keep(self, draft: Path, place: Path) -> None:
-        """Put a complete file into its place and remove what it replaces."""
+        """Put a complete file into its place."""
         draft.chmod(0o600)
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         draft.replace(place)
-        table = place.name.rpartition("-")[0]
-        for old in self.folder.glob("*.duckdb"):
-            if old != place and old.name.rpartition("-")[0] == table:
-                old.unlink(missing_ok=True)
-        yesterday = time.time() - 86_400
-        for left in self.folder.glob(".*"):  # by a process that was killed
-            if left.stat().st_mtime < yesterday:
-                left.unlink(missing_ok=True)
 
-    def discard(self, draft: Path) -> None:
-        """Remove what an interrupted build left."""
-        for path in (draft, draft.with_name(draft.name + ".wal")):
-            path.unlink(missing_ok=True)
+    def clean(self, places: Iterable[Path]) -> None:
+        """Remove what fits no more: other sources' rows, and this policy's tables but `places`.
+
+        Privacy: whoever deletes a person from the source has them deleted here at the next opening.
+        """
+        wanted = {place.name for place in places}
+        marks = _digest(_LAYOUT, self.marks)[:16]
+        for old in self.folder.glob("*.duckdb"):
+            parts = old.stem.split("-")
+            others = parts[1:2] != [_owner(self.policy)] and parts[2:3] == [marks]
+            if old.name not in wanted and not others:
+                old.unlink(missing_ok=True)
+        with held(self.folder):
+            sweep(self.folder)
 
 
 def shelf_folder(layout: Layout, table: str) -> Path | None:
@@ -79,7 +80,7 @@ def shelf_folder(layout: Layout, table: str) -> Path | None:
     return paths[0].with_name(paths[0].name + ".bounded") if paths else None
 
 
-def open_shelf(layout: Layout, table: str, spare: Path, opened: Marks) -> Shelf:
+def open_shelf(layout: Layout, table: str, spare: Path, opened: Marks, policy: str | None) -> Shelf:
     """The shelf for a table of the layout; `spare` is a private directory of the connection.
 
     `opened` are the marks of the source before it was opened. If it has changed since, what the
@@ -88,10 +89,24 @@ def open_shelf(layout: Layout, table: str, spare: Path, opened: Marks) -> Shelf:
     paths = _files(layout, table)
     marks = tuple(_mark(path) for path in paths)
     folder = shelf_folder(layout, table)
+    named = str(Path(policy).resolve()) if policy is not None else ""
     if folder is not None and marks == tuple(opened.get(path) for path in paths):
         with suppress(OSError):  # not ours to write in: bounded anew for this connection
-            return Shelf(folder, _key(_private(folder)), marks)
-    return Shelf(spare, _key(_private(spare)), marks)
+            return Shelf(folder, _key(private(folder)), marks, named)
+    return Shelf(spare, _key(private(spare)), marks, named)
+
+
+def purge(layout: Layout) -> list[Path]:
+    """Remove all that is kept beside the sources of a layout; returns the directories."""
+    paths = [layout.database.path] if layout.database is not None else []
+    for source in layout.private.values():
+        paths += source.paths[:1] if isinstance(source, Files) else ()
+    removed = []
+    for folder in (path.with_name(path.name + ".bounded") for path in paths):
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder)
+            removed.append(folder)
+    return removed
 
 
 def kept_key(beside: Path | None) -> int:
@@ -101,7 +116,7 @@ def kept_key(beside: Path | None) -> int:
     """
     if beside is not None:
         with suppress(OSError):  # likewise
-            return _key(_private(beside.with_name(beside.name + ".bounded")))
+            return _key(private(beside.with_name(beside.name + ".bounded")))
     return secrets.randbits(64)
 
 
@@ -121,26 +136,38 @@ def source_marks(layout: Layout) -> Marks:
 
 
 def _mark(path: Path) -> Mark:
-    """The marks of a file; a database's log of late writes counts as a part of it."""
+    """The marks of a file; a database's log of late writes counts as a part of it.
+
+    The time of the last change of the file's entry cannot be set back as that of its content can;
+    the ends hold a database's counters of checkpoints and the footer of a Parquet file.
+    """
     found: list[tuple[object, ...]] = []
     for part in (path, path.with_name(path.name + ".wal")):
         try:
             state = part.stat()
+            ends = _ends(part, state.st_size)
         except OSError:
             continue
-        found.append((part.name, state.st_size, state.st_mtime_ns, state.st_ino))
+        found.append((
+            part.name, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_dev,
+            state.st_ino, ends,
+        ))  # fmt: skip
     return str(path), *found
 
 
-def _private(folder: Path) -> Path:
-    """The folder, made if need be; `OSError` unless it is ours alone and can be written."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    state = folder.lstat()
-    ours = not hasattr(os, "getuid") or state.st_uid == os.getuid()
-    if not stat.S_ISDIR(state.st_mode) or not ours or not os.access(folder, os.W_OK):
-        raise PermissionError
-    folder.chmod(0o700)
-    return folder
+def _ends(path: Path, size: int) -> str:
+    with path.open("rb") as file:
+        start = file.read(_ENDS)
+        file.seek(max(0, size - _ENDS))
+        return hashlib.sha256(start + file.read(_ENDS)).hexdigest()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _owner(policy: str) -> str:
+    return _digest(policy)[:12]
 
 
 def _key(folder: Path) -> int:

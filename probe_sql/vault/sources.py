@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,7 +103,8 @@ def open_backend(
     `source` is a path (a DuckDB database, Parquet or CSV files, a glob), an Arrow table, a pandas
     or Polars frame, a mapping of table names to those, or a server: the URL of a PostgreSQL
     database, a `Spark`, or a SparkSession. Without a policy (to draft one) only schemas can
-    be read. `beside` is where the ledger lies. Raises `OperationalError` or `InterfaceError` for
+    be read. `threads` and `memory` stand above the policy's `[engine]`, for whoever starts
+    the engine. `beside` is where the ledger lies. Raises `OperationalError` or `InterfaceError` for
     what cannot be opened and, where `checked`, `PolicyError` where a public table is not unique
     on its declared key.
     """
@@ -170,7 +172,10 @@ def _remote(
     else:
         from probe_sql.vault.spark import open_spark
 
-        remote = open_spark(as_spark(source))
+        spark = as_spark(source)
+        for path in spark.tables.values():
+            check_lake(Path(path))
+        remote = open_spark(spark)
     return RemoteBackend(remote, policy, threads=threads, memory=memory, beside=beside)
 
 
@@ -232,7 +237,6 @@ def _on_disk(name: str | bytes) -> Source:
     path = Path(text)
     if not path.exists() and glob.has_magic(text):
         paths = sorted(Path(found) for found in glob.glob(text, recursive=True))
-        paths = [found for found in paths if found.is_file()]
         if not paths:
             raise OperationalError(f"No file matches {text}.", fix="Check the pattern.")
         if format_ is None:
@@ -240,17 +244,55 @@ def _on_disk(name: str | bytes) -> Source:
                 f"The pattern {text} does not say what the files are.",
                 fix="End it in .parquet or .csv.",
             )
-        return Files(format_, tuple(found.resolve() for found in paths))
+        return _files(format_, paths)
+    if not path.exists():
+        raise OperationalError(f"There is no file {text}.", fix="Check the path.")
+    check_lake(path)
     if path.is_dir():
         raise OperationalError(
             f"{text} is a directory.", fix=f"Write a pattern: {text.rstrip('/')}/*.parquet."
         )
-    if not path.exists():
-        raise OperationalError(f"There is no file {text}.", fix="Check the path.")
+    _check_regular(path)
     format_ = format_ or _sniffed(path)
     if format_ == "duckdb":
         return Database(path.resolve())
-    return Files(format_, (path.resolve(),))
+    return _files(format_, [path])
+
+
+def _files(format_: str, paths: Sequence[Path]) -> Files:
+    for path in paths:
+        _check_regular(path)
+        check_lake(path)
+    return Files(format_, tuple(path.resolve() for path in paths))
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse what would hang or never end when it is read: pipes, devices, sockets."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode):
+        return
+    names = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    raise OperationalError(
+        f"{path} is {names.get(stat.S_IFMT(mode), 'a device')}, not a file.",
+        why="Rows are read again for every query.",
+        fix="Give regular files.",
+    )
+
+
+def check_lake(path: Path) -> None:
+    """Refuse files of a Delta, Iceberg or Hudi table, wherever in it they lie.
+
+    Privacy: its log says which files count. Read without it, rows come back that were deleted.
+    """
+    name = table_format(str(path))
+    if name is not None:
+        raise OperationalError(
+            f"{path} belongs to a table of {name}.",
+            why=f"Which of its files count is in the table's {name} log. Read as plain files,"
+            " rows that were deleted or replaced would come back.",
+            fix="Read it with Spark, as a table of its catalog (spark:...), or export its rows"
+            " to Parquet files elsewhere.",
+        )
 
 
 def _format(text: str) -> str | None:

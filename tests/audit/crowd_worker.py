@@ -36,7 +36,7 @@ def main(folder: str, what: str) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
     try:
-        with connect(Path(folder) / "visits.duckdb", clinic.policy(3), threads=1) as db:
+        with connect(Path(folder) / "visits.duckdb", clinic.policy(3)) as db:
             answer = db.sql(SQL, algorithm="naive", epsilon=20.0)
             assert isinstance(answer, Answer)
             sys.stdout.write(f"{answer.privacy.epsilon!r}\n")

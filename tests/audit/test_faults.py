@@ -171,7 +171,7 @@ def test_twelve_processes_bound_the_same_people_at_once(tmp_path: Path) -> None:
     assert {float(output) for output, _ in outputs} == {float(outputs[0][0])}
     shelf = source.with_name(source.name + ".bounded")
     assert {path.suffix for path in shelf.iterdir()} == {"", ".duckdb"}
-    assert len(list(shelf.iterdir())) == 2  # the key and one table
+    assert len(list(shelf.iterdir())) == 3  # the key, the lock and one table
     with connect(source, people.policy(3)) as db:
         assert db.budget.spent == pytest.approx(12 * float(outputs[0][0]))
 

@@ -124,7 +124,6 @@ def test_an_exhausted_budget_exits_with_4_and_costs_nothing(run: Run) -> None:
     [
         (("query", "gone.duckdb", "SELECT 1"), "there is no file gone.duckdb"),
         (("query", "clinic.duckdb", "--policy", "gone.toml", "SELECT 1"), "cannot read it"),
-        (("query", "clinic.duckdb", "--memory", "much", "SELECT 1"), "memory limit"),
         (("query", "clinic.duckdb", STEADY), "has no budget"),
         (("clinic.duckdb", "-f", "gone.sql"), "gone.sql cannot be read"),
         (("init", "clinic.duckdb"), "exists already"),

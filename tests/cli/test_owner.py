@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import tomllib
 from pathlib import Path
@@ -98,7 +99,8 @@ def test_files_can_be_drafted_from_too(form: str, tmp_path: Path, run: Run) -> N
         arrow = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
         parquet.write_table(arrow.table({"person": [1], "age": [34], "city": ["Bern"]}), path)
-    ended = run("init", str(path), "--output", "-")
+    flags = ["--header"] if form == "csv" else []
+    ended = run("init", str(path), "--output", "-", *flags)
     assert ended.code == 0
     assert set(tomllib.loads(ended.out)["tables"]) == {"visits"}
     assert "# age = " in ended.out
@@ -106,10 +108,27 @@ def test_files_can_be_drafted_from_too(form: str, tmp_path: Path, run: Run) -> N
     assert "34" not in ended.out
 
 
+@pytest.mark.parametrize("form", ["csv", "tsv", "csv.gz"])
+def test_nothing_of_a_csv_files_first_line_is_published(
+    form: str, tmp_path: Path, run: Run
+) -> None:
+    """Without a header the first line is a row: a name, and what the person has."""
+    path = tmp_path / f"visits.{form}"
+    row = "Alice Miller,HIV positive\nBob,well\n".replace(",", "\t" if form == "tsv" else ",")
+    path.write_bytes(gzip.compress(row.encode()) if form == "csv.gz" else row.encode())
+    ended = run("init", str(path), "--output", "-")
+    assert ended.code == 0
+    assert set(tomllib.loads(ended.out)["tables"]) == {"visits"}
+    assert "Alice" not in ended.out
+    assert "HIV" not in ended.out
+    assert "--header" in ended.out
+    assert "Alice" in run("init", str(path), "--output", "-", "--header").out  # it was said to
+
+
 def test_names_that_are_no_bare_words_are_quoted(tmp_path: Path) -> None:
     path = tmp_path / "odd.csv"
     path.write_text('"first name","a.b","c#d"\n', encoding="utf-8")
-    text = draft(str(path), name="odd\n[budget]")
+    text = draft(str(path), name="odd\n[budget]", header=True)
     assert set(tomllib.loads(text)) == {"budget", "defaults", "tables"}
     assert '# "first name" = ' in text
 

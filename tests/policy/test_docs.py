@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probe_sql.errors import PolicyError
-from probe_sql.policy import load_policy, parse_policy
+from probe_sql.policy import Resources, load_policy, parse_policy
 from probe_sql.policy import parts as parts_module
 from probe_sql.policy import read as read_module
 from probe_sql.policy.keys import UNITS
@@ -37,13 +37,14 @@ def test_the_reported_problems_are_real() -> None:
 
 
 def test_all_other_examples_together_are_a_policy() -> None:
-    ledger, defaults, unit, keys, joint, ranges, public = blocks("toml")[1:]
+    ledger, engine, defaults, unit, keys, joint, ranges, public = blocks("toml")[1:]
     policy = parse_policy(
-        f"{ledger}budget.epsilon = 10\n{defaults}"
+        f"{ledger}budget.epsilon = 10\n{engine}{defaults}"
         f"[tables.patients]\n{unit}[tables.patients.columns]\npatient_id = {{}}\n{keys}"
         f"{joint}{ranges}{public}"
     )
     assert policy.tables["patients"].unit.null == "drop"
+    assert policy.engine == Resources("8GB", 4, "/var/tmp")
     assert policy.tables["patients"].joint_keys[0].table_columns == ("ward", "day")
 
 
@@ -56,8 +57,9 @@ def test_the_python_example_runs() -> None:
 
 def test_every_setting_is_documented() -> None:
     settings = [
-        *read_module._TOP, *read_module._BUDGET, *parts_module._TABLE, *parts_module._COLUMN,
-        *parts_module._UNIT, *parts_module._JOINT, *parts_module._PUBLIC,
+        *read_module._TOP, *read_module._BUDGET, *read_module._ENGINE,
+        *parts_module._TABLE, *parts_module._COLUMN, *parts_module._UNIT,
+        *parts_module._JOINT, *parts_module._PUBLIC,
         *(name for form in parts_module._FORMS.values() for name in form),
     ]  # fmt: skip
     for name in settings:

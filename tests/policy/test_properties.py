@@ -23,6 +23,7 @@ from probe_sql.policy import (
     ListKeys,
     Policy,
     PublicTable,
+    Resources,
     Table,
     TableKeys,
     Unit,
@@ -274,7 +275,9 @@ def policies(draw: st.DrawFn) -> Policy:
         )
     public = PublicTable("public", ("k",), path=draw(WORDS.filter(lambda w: "://" not in w)))
     defaults = draw(st.sampled_from([{}, {"fnr": 0.01, "fuse": False, "steps": 5}]))
-    return Policy(budget, by_name(*tables), by_name(public), defaults, draw(WORDS | st.none()))
+    engine = draw(st.sampled_from([Resources(), Resources("4GB", 2, "/tmp"), Resources("1.5 GiB")]))
+    ledger = draw(WORDS | st.none())
+    return Policy(budget, by_name(*tables), by_name(public), defaults, ledger, engine=engine)
 
 
 @given(policies())
@@ -282,7 +285,7 @@ def policies(draw: st.DrawFn) -> Policy:
 def test_what_is_written_reads_back_the_same(policy: Policy) -> None:
     again = parse_policy(dump_policy(policy), "again")
     assert again.source == "again"
-    for name in ("budget", "tables", "public", "defaults", "ledger"):
+    for name in ("budget", "tables", "public", "defaults", "ledger", "engine"):
         assert getattr(again, name) == getattr(policy, name)
 
 

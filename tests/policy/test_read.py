@@ -337,6 +337,13 @@ MISTAKES: list[tuple[str, str, int | None, str, str]] = [
      24, "network", "zones.parquet"),
     (BASE + "columns = { ward = 5, admitted = 'DATE' }\n", "public.ward_days.columns.ward", 27,
      "table", "type"),
+    # resources
+    (BASE + "[engine]\nmemory = 4\n", "engine.memory", 28, "string", 'memory = "4GB"'),
+    (BASE + "[engine]\nmemory = 'much'\n", "engine.memory", 28, "not a size", 'memory = "4GB"'),
+    (BASE + "[engine]\nmemory = '80%'\n", "engine.memory", 28, "not a size", 'memory = "4GB"'),
+    (BASE + "[engine]\nthreads = 0\n", "engine.threads", 28, "not between", "threads = 4"),
+    (BASE + "[engine]\nspill = ''\n", "engine.spill", 28, "empty", "spill = "),
+    (BASE + "[engine]\nthread = 2\n", "engine.thread", 28, "no setting", "did you mean threads?"),
 ]  # fmt: skip
 
 

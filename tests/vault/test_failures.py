@@ -26,6 +26,7 @@ from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
 from probe_sql.vault.sources import layout, open_backend
+from probe_sql.vault.views import Catalogue
 from tests.vault import clinic
 
 COUNT = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5"
@@ -41,6 +42,12 @@ def broken_view(folder: Path) -> Any:
             " CAST(CASE WHEN note LIKE 'n%' THEN '1' ELSE note END AS BIGINT) AS age FROM records"
         )
     return path
+
+
+@pytest.fixture
+def raw_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views as the owner wrote them: takes away the wall that makes them total."""
+    monkeypatch.setattr(Catalogue, "total", lambda *_: 'SELECT * FROM "source".main.patients')
 
 
 def endless_view(folder: Path) -> Path:
@@ -123,6 +130,7 @@ def test_a_file_that_is_lost_or_damaged(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("raw_views")
 @pytest.mark.parametrize("fuse", [True, False])
 def test_no_text_of_the_database_survives(
     fuse: bool,
@@ -150,6 +158,7 @@ def test_no_text_of_the_database_survives(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("raw_views")
 def test_the_error_is_the_same_whatever_the_row_says(tmp_path: Path) -> None:
     texts = set()
     for word in ("Alice", "Bob"):

@@ -1,0 +1,70 @@
+"""The limits and the walls of a DuckDB connection: what it may take, and what it can reach."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from probe_sql.errors import InterfaceError, PolicyError
+from probe_sql.policy.model import Policy
+from probe_sql.policy.resources import Resources
+from probe_sql.vault.loading import literal
+from probe_sql.vault.sources import Files, Layout
+
+
+def resources(policy: Policy | None, threads: int | None, memory: str | None) -> Resources:
+    """What a scan may take: the policy's, but for what whoever starts the engine gives instead."""
+    owner = policy.engine if policy is not None else Resources()
+    threads = owner.threads if threads is None else threads
+    memory = owner.memory if memory is None else memory
+    try:
+        return replace(owner, threads=threads, memory=memory)
+    except PolicyError as error:
+        problem = error.problems[0]
+        raise InterfaceError(f"{problem.place}: {problem.what}.", fix=problem.fix) from None
+
+
+def set_limits(connection: duckdb.DuckDBPyConnection, limits: Resources, spill: Path) -> None:
+    """Give the connection its memory, its threads and a directory to spill to."""
+    free = shutil.disk_usage(spill).free
+    settings = [
+        "SET enable_progress_bar_print = false",
+        "SET progress_bar_time = 0",
+        "SET enable_progress_bar = true",
+        "SET TimeZone = 'UTC'",
+        "SET pandas_analyze_sample = 0",
+        "SET autoinstall_known_extensions = false",
+        "SET autoload_known_extensions = false",
+        # A part that two expressions share would be computed once, outside of their TRY.
+        "SET disabled_optimizers = 'common_subexpressions'",
+        f"SET temp_directory = {literal(str(spill))}",
+        f"SET max_temp_directory_size = '{max(1, free // 2)}B'",
+    ]
+    if limits.threads is not None:
+        settings.append(f"SET threads = {limits.threads}")
+    if limits.memory is not None:
+        settings.append(f"SET memory_limit = {literal(limits.memory)}")
+    for setting in settings:
+        connection.execute(setting)
+
+
+def wall_in(connection: duckdb.DuckDBPyConnection, layout: Layout, folders: Iterable[Path]) -> None:
+    """Switch off files but the private Parquet ones and `folders`, the network, and settings."""
+    parquet = [
+        literal(str(path))
+        for source in layout.private.values()
+        if isinstance(source, Files) and source.format == "parquet"
+        for path in source.paths
+    ]
+    private = [literal(f"{folder}/") for folder in folders]
+    for setting in (
+        f"SET allowed_paths = [{', '.join(parquet)}]",
+        f"SET allowed_directories = [{', '.join(private)}]",
+        "SET enable_external_access = false",
+        "SET lock_configuration = true",
+    ):
+        connection.execute(setting)

@@ -1,0 +1,218 @@
+"""Views of the owner's, so that none of their rows can make a query fail.
+
+A view may hold a CAST or a sum that raises for one row. Then whether a query fails tells something
+about that row, for nothing. So a view that only selects and filters is made again here with
+`TRY(...)` around everything it computes: what would raise is NULL. Whatever else a view does is
+computed once, on opening, whole: it fails there, for everyone alike, or never again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+Node = dict[str, Any]
+Place = tuple[str, str]  # schema and name
+
+_BARE = {"COLUMN_REF", "CONSTANT"}
+_INSIDE = {
+    "COLUMN_REF", "CONSTANT", "CAST", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE",
+    "BETWEEN", "COLLATE", "TYPE",
+}  # fmt: skip
+_EMPTY = ("modifiers", "group_expressions", "group_sets", "having", "qualify", "sample")
+_SERIES = ("range", "generate_series")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What the attached database holds: its views with their texts, and its tables."""
+
+    name: str  # of the attached database
+    views: Mapping[Place, str]
+    tables: frozenset[Place]
+    plain: frozenset[str]  # names of functions that are the same wherever they are called
+
+    def total(self, connection: duckdb.DuckDBPyConnection, place: Place) -> str | None:
+        """SQL with the rows of a view that cannot raise for any; None where that is not known.
+
+        Privacy: errors become NULL by `TRY`, whatever the expression is. Only what is surely
+        found where the view found it is said again: its tables and views, DuckDB's functions.
+        """
+        return self._view(connection, place, set())
+
+    def _view(
+        self, connection: duckdb.DuckDBPyConnection, place: Place, above: set[Place]
+    ) -> str | None:
+        node = None if place in above else _selected(connection, self.views[place])
+        if node is None or any(node.get(part) for part in _EMPTY) or node["cte_map"]["map"]:
+            return None
+        source = self._from(connection, node["from_table"], above | {place}, place[0])
+        if source is None or node["aggregate_handling"] != "STANDARD_HANDLING":
+            return None
+        listed = [*node["select_list"], *filter(None, [node["where_clause"]])]
+        if not all(map(self._known, listed)):
+            return None
+        node["select_list"] = [_tried(one) for one in node["select_list"]]
+        if node["where_clause"] is not None:
+            node["where_clause"] = _tried(node["where_clause"])
+        node["from_table"] = source
+        return _text(connection, node)
+
+    def _from(
+        self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[Place], schema: str
+    ) -> Node | None:
+        """What a view reads, its tables named in full; a view in it is made total, too."""
+        if node["type"] == "JOIN":
+            return self._join(connection, node, above, schema)
+        if node["type"] == "TABLE_FUNCTION":
+            call = node.get("function", {})
+            good = call.get("function_name") in _SERIES and node.get("sample") is None
+            constant = all(c == "CONSTANT" for c in _classes(call.get("arguments")))
+            return node if good and constant else None
+        if node["type"] != "BASE_TABLE" or node["sample"] or node.get("at_clause"):
+            return None
+        place = (node["schema_name"] or schema, node["table_name"])
+        if place in self.tables:
+            path = [self.name, *place]
+            return node | {
+                "catalog_name": self.name, "schema_name": place[0],
+                "qualified_name": {"path": path}, "alias": node["alias"] or place[1],
+            }  # fmt: skip
+        if place not in self.views:
+            return None
+        inner = self._view(connection, place, above)
+        if inner is None:
+            return None
+        columns = connection.execute(
+            "SELECT list(column_name ORDER BY column_index) FROM duckdb_columns()"
+            " WHERE database_name = ? AND schema_name = ? AND table_name = ?",
+            [self.name, *place],
+        ).fetchone()
+        assert columns is not None
+        inside = _statement(connection, f"SELECT * FROM ({inner}) AS t")
+        assert inside is not None
+        found: Node = inside["from_table"]
+        return found | {"alias": node["alias"] or place[1],
+                        "column_name_alias": node["column_name_alias"] or columns[0]}  # fmt: skip
+
+    def _join(
+        self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[Place], schema: str
+    ) -> Node | None:
+        """Two of them, joined where columns of one type are equal: nothing is cast there."""
+        left = self._from(connection, node["left"], above, schema)
+        right = self._from(connection, node["right"], above, schema)
+        plain = node["ref_type"] in ("CROSS", "REGULAR") and not node["using_columns"]
+        if left is None or right is None or not plain or node["sample"]:
+            return None
+        made = node | {"left": left, "right": right}
+        columns = _compared(node["condition"]) if node["condition"] is not None else []
+        if not columns:
+            return made if node["condition"] is None else None
+        asked = _statement(connection, "SELECT 1")
+        assert asked is not None
+        sql = _text(connection, asked | {"select_list": columns, "from_table": made})
+        types = [row[1] for row in connection.execute(f"DESCRIBE {sql}").fetchall()]
+        return made if types[::2] == types[1::2] else None
+
+    def _known(self, node: Node) -> bool:
+        """Whether an expression is made of what `TRY` covers."""
+        if node["class"] == "STAR":
+            return node["expr"] is None and all(
+                self._known(r["value"]) for r in node["replace_list"]
+            )
+        names = (n["function_name"] for n in _nodes(node) if n.get("class") == "FUNCTION")
+        return all(c in _INSIDE for c in _classes(node)) and all(n in self.plain for n in names)
+
+
+def catalogue(connection: duckdb.DuckDBPyConnection, name: str) -> Catalogue:
+    """Read the catalogue of an attached database; no row is read."""
+    views = connection.execute(
+        "SELECT schema_name, view_name, sql FROM duckdb_views()"
+        " WHERE database_name = ? AND NOT internal",
+        [name],
+    ).fetchall()
+    tables = connection.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ?",
+        [name],
+    ).fetchall()
+    functions = connection.execute(
+        "SELECT function_name FROM duckdb_functions() GROUP BY 1 HAVING"
+        " bool_and(function_type = 'scalar' AND coalesce(stability, '') <> 'VOLATILE'"
+        " AND database_name = 'system')"
+    ).fetchall()
+    return Catalogue(
+        name,
+        {(schema, view): sql for schema, view, sql in views},
+        frozenset((schema, table) for schema, table in tables),
+        frozenset(function for (function,) in functions),
+    )
+
+
+def _selected(connection: duckdb.DuckDBPyConnection, sql: str) -> Node | None:
+    """The one SELECT of `CREATE VIEW ... AS SELECT ...`, parsed; None for anything else."""
+    start = sql.find(" AS ")
+    while start >= 0:
+        node = _statement(connection, sql[start + 4 :])
+        if node is not None:
+            return node if node["type"] == "SELECT_NODE" else None
+        start = sql.find(" AS ", start + 1)
+    return None
+
+
+def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> Node | None:
+    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
+    assert row is not None
+    parsed = json.loads(row[0])
+    if parsed["error"] or len(parsed["statements"]) != 1:
+        return None
+    node: Node = parsed["statements"][0]["node"]
+    return node
+
+
+def _text(connection: duckdb.DuckDBPyConnection, node: Node) -> str:
+    tree = {"error": False, "statements": [{"node": node, "named_param_map": []}]}
+    row = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def _tried(node: Node) -> Node:
+    """The expression within `TRY`, under its own name."""
+    if node["class"] == "STAR":
+        replaced = [one | {"value": _tried(one["value"])} for one in node["replace_list"]]
+        return node | {"replace_list": replaced}
+    if node["class"] in _BARE:
+        return node
+    place = {name: node[name] for name in ("query_location", "query_location_length")}
+    return {
+        "class": "OPERATOR", "type": "OPERATOR_TRY", "alias": node["alias"], **place,
+        "children": [node | {"alias": ""}],
+    }  # fmt: skip
+
+
+def _compared(node: Node) -> list[Node]:
+    """The columns that a condition compares, two by two; none if it is not of equal columns."""
+    if node["type"] == "CONJUNCTION_AND":
+        parts = [_compared(child) for child in node["children"]]
+        return [column for part in parts for column in part] if all(parts) else []
+    sides = [node["left"], node["right"]] if node["type"] == "COMPARE_EQUAL" else []
+    return sides if all(side["class"] == "COLUMN_REF" for side in sides) else []
+
+
+def _nodes(value: Any) -> Iterator[Node]:
+    """Every node of a tree."""
+    if isinstance(value, dict):
+        yield value
+        for child in value.values():
+            yield from _nodes(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _nodes(child)
+
+
+def _classes(value: Any) -> Iterator[str]:
+    return (node["class"] for node in _nodes(value) if "class" in node)

@@ -134,6 +134,7 @@ def make_plan(
         raise error.located(sql)  # noqa: B904 - the same error, with its text
 
 
+def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine, prices: Budget) -> Plan:
     draft = drafted(query, accuracy)
     return Plan(
         query, accuracy, draft.atoms, draft.aggregates, draft.measures, draft.original,

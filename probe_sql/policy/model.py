@@ -274,8 +274,8 @@ class Policy:
     defaults: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     ledger: str | None = None
     source: str | None = None  # the file it was read from, for messages
-    digest: str | None = field(default=None, compare=False, repr=False)  # of that file
     engine: Resources = field(default_factory=Resources)
+    digest: str | None = field(default=None, compare=False, repr=False)  # of that file
 
     def __post_init__(self) -> None:
         problems = self.problems()

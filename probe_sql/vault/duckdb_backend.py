@@ -257,7 +257,9 @@ class DuckDBBackend:
         statements = self._statements(scan, fuse, domain)
         faults.point("vault.scan.before")
         read = partial(self._measured, statements, progress)
-        columns = steadily(read, partial(file_marks, replaceable(self._layout.private, table)), wipe)
+        columns = steadily(
+            read, partial(file_marks, replaceable(self._layout.private, table)), wipe
+        )
         exact = Exact(columns, domain.size, people)
         wipe(columns)
         faults.point("vault.scan.after")

@@ -8,9 +8,10 @@ from typing import NoReturn
 import numpy as np
 
 from probe_sql.errors import InternalError
+from probe_sql.measuring import Ints, Mask
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
-from probe_sql.vault.meter import Ints, Mask, VaultMeter
+from probe_sql.vault.meter import VaultMeter
 
 
 class WouldDraw(Exception):

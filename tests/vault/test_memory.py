@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from probe_sql import faults
-from probe_sql.algorithms.protocol import AtomSpec
 from probe_sql.ledger import Ledger
 from probe_sql.logic import And, Leaf
+from probe_sql.measuring import AtomSpec
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from probe_sql.errors import Refused, SqlError
+from probe_sql.sql import weights
 from probe_sql.vault.sources import open_backend
 from tests.audit import matrix_forms
 from tests.engines import edges
@@ -109,3 +110,13 @@ def test_a_sample_of_the_matrix(seed: int, both: Pair) -> None:
 )  # fmt: skip
 def test_sums_at_the_edges(aggregate: str, both: Pair) -> None:
     both.agree(both.plan(f"{QUERY}{aggregate} > 3"))
+
+
+@pytest.mark.parametrize("steps", [(0, 1), (7, 9), (-3, -2)])
+def test_sums_are_clamped_to_their_planned_integers(
+    steps: tuple[int, int], both: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With wrong intervals the clamp of the scan decides, as on DuckDB."""
+    monkeypatch.setattr(weights, "_steps", lambda *_: steps)
+    atoms = [f"sum({value}) > 3" for value in ("x", "y", "r", "n", "i", "y * r", "n * 2", "i + 1")]
+    both.agree(both.plan(QUERY + " AND ".join(atoms)))

@@ -290,6 +290,17 @@ def test_one_scan_one_shuffle_of_partial_aggregates(files: SparkFiles) -> None:
     backend.close()
 
 
+def test_no_row_raises_where_the_translation_would_let_it(files: SparkFiles) -> None:
+    backend = files.open({"sites": events.sites()}, events.policy())
+    ours = backend._remote._link.begin()  # type: ignore[attr-defined]
+    frame = ours.sql(
+        "SELECT CAST(s AS INT) AS a, n + n AS b, n DIV (n - n) AS c, CAST(d AS DECIMAL(3,0)) AS e "
+        "FROM VALUES ('x', 9223372036854775807L, 1e300D) AS v(s, n, d)"
+    )
+    assert frame.collect()[0].asDict() == {"a": None, "b": -2, "c": None, "e": None}
+    backend.close()
+
+
 def test_settings_and_views_of_the_given_session_stay(files: SparkFiles) -> None:
     given = session()
     given.sql("SELECT 1 AS a, 'x' AS s").createOrReplaceTempView("mine")

@@ -1,7 +1,8 @@
 """Apache Spark 4: bound expressions in its SQL.
 
-Written for ANSI mode, where a value that does not fit raises: everything here gives a value or
-NULL. `SETTINGS` is what a session must have for that.
+Everything here gives a value or NULL by itself, in ANSI mode too. That mode is off all the same,
+as a second wall: what a row could make fail is then NULL, or a number that the clamp of its sum
+bounds. `SETTINGS` is what a session must have for that.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from probe_sql.types import BIGINT, Kind, SqlType, parse_type
 
 SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.enabled": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.caseSensitive": "false",
     "spark.sql.groupByOrdinal": "true",

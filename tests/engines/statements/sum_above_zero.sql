@@ -1,0 +1,202 @@
+-- SELECT ward FROM stays  GROUP BY ward HAVING avg(least(greatest(age, 18), 90)) > 65
+
+-- DuckDB
+WITH d AS (
+  SELECT
+    d0.o AS o,
+    d0.k AS k0
+  FROM (
+    SELECT
+      b.o AS o,
+      CAST(b.k AS TEXT) AS k
+    FROM (
+      SELECT
+        v.o,
+        v.k
+      FROM (VALUES
+        (0, 'A'),
+        (1, 'B'),
+        (2, 'C')) AS v(o, k)
+    ) AS b
+  ) AS d0
+), a AS (
+  SELECT
+    r.k0 AS k0,
+    SUM(
+      CASE
+        WHEN r.v0 BETWEEN 18 AND 90
+        THEN r.v0
+        WHEN r.v0 > 90
+        THEN 90
+        WHEN r.v0 < 18
+        THEN 18
+        ELSE 18
+      END
+    ) AS n0,
+    COUNT(*) AS n1
+  FROM (
+    SELECT
+      t."ward" AS k0,
+      TRY(
+        CAST(LEAST(
+          GREATEST(
+            CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT),
+            18
+          ),
+          90
+        ) AS BIGINT)
+      ) AS v0
+    FROM "stays" AS t
+  ) AS r
+  GROUP BY
+    1
+), b AS (
+  SELECT
+    a.k0 AS k0,
+    MIN(d.o) AS o,
+    MIN(a.n0) AS n0,
+    MIN(a.n1) AS n1
+  FROM a
+  INNER JOIN d AS d
+    ON a.k0 = d.k0
+  GROUP BY
+    1
+)
+SELECT
+  CAST(GREATEST(
+    -4611686018427387904,
+    LEAST(
+      CAST(COALESCE(a.n0, 0) AS INT128) + (
+        -65
+      ) * CAST(COALESCE(a.n1, 0) AS INT128),
+      4611686018427387904
+    )
+  ) AS BIGINT) AS m0
+FROM d
+LEFT JOIN (
+  SELECT
+    b.o AS o,
+    SUM(b.n0) AS n0,
+    SUM(b.n1) AS n1
+  FROM b
+  GROUP BY
+    1
+) AS a
+  ON a.o = d.o
+ORDER BY
+  d.o;
+
+-- PostgreSQL
+WITH probe_sql_domain AS (
+  SELECT
+    CAST(u.c0 AS BIGINT) AS "o",
+    u.c1 COLLATE "C" AS "k0"
+  FROM UNNEST(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS u(c0, c1)
+), a AS (
+  SELECT
+    r.k0 AS k0,
+    SUM(
+      CAST(CASE
+        WHEN r.v0 BETWEEN 18 AND 90
+        THEN r.v0
+        WHEN r.v0 > 90
+        THEN 90
+        WHEN r.v0 < 18
+        THEN 18
+        ELSE 18
+      END AS BIGINT)
+    ) AS n0,
+    COUNT(*) AS n1
+  FROM (
+    SELECT
+      t."ward" AS k0,
+      CAST(LEAST(
+        GREATEST(
+          CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT),
+          18
+        ),
+        90
+      ) AS BIGINT) AS v0
+    FROM "stays" AS t
+  ) AS r
+  GROUP BY
+    1
+), b AS (
+  SELECT
+    a.k0 AS k0,
+    MIN(d.o) AS o,
+    MIN(a.n0) AS n0,
+    MIN(a.n1) AS n1
+  FROM a
+  INNER JOIN probe_sql_domain AS d
+    ON (
+      a.k0 COLLATE "C"
+    ) = (
+      d.k0 COLLATE "C"
+    )
+  GROUP BY
+    1
+)
+SELECT
+  b.o AS o,
+  CAST(GREATEST(-4611686018427387904, LEAST(COALESCE(SUM(b.n0), 0), 4611686018427387904)) AS BIGINT) AS n0,
+  CAST(GREATEST(-4611686018427387904, LEAST(COALESCE(SUM(b.n1), 0), 4611686018427387904)) AS BIGINT) AS n1
+FROM b
+GROUP BY
+  1;
+
+-- Spark
+WITH a AS (
+  SELECT
+    r.k0 AS k0,
+    COALESCE(
+      SUM(
+        CASE
+          WHEN r.v0 BETWEEN 18L AND 90L
+          THEN r.v0
+          WHEN r.v0 > 90L
+          THEN 90L
+          WHEN r.v0 < 18L
+          THEN 18L
+          ELSE 18L
+        END
+      ),
+      0L
+    ) AS n0,
+    COUNT(*) AS n1
+  FROM (
+    SELECT
+      t.`ward` AS k0,
+      LEAST(
+        GREATEST(CASE WHEN t.`age` < 0L THEN 0L WHEN t.`age` > 120L THEN 120L ELSE t.`age` END, 18L),
+        90L
+      ) AS v0
+    FROM `stays` AS t
+  ) AS r
+  GROUP BY
+    1
+), b AS (
+  SELECT
+    a.k0 AS k0,
+    MIN(d.o) AS o,
+    MIN(a.n0) AS n0,
+    MIN(a.n1) AS n1
+  FROM a
+  INNER JOIN probe_sql_domain AS d
+    ON a.k0 = d.k0
+  GROUP BY
+    1
+)
+SELECT
+  b.o AS o,
+  CAST(GREATEST(
+    -4611686018427387904L,
+    LEAST(COALESCE(COALESCE(SUM(b.n0), 0L), 0L), 4611686018427387904L)
+  ) AS BIGINT) AS n0,
+  CAST(GREATEST(
+    -4611686018427387904L,
+    LEAST(COALESCE(COALESCE(SUM(b.n1), 0L), 0L), 4611686018427387904L)
+  ) AS BIGINT) AS n1
+FROM b
+GROUP BY
+  1;

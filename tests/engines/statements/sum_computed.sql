@@ -1,0 +1,190 @@
+-- SELECT ward FROM stays  GROUP BY ward HAVING sum(age * 2 + 1) > 65
+
+-- DuckDB
+WITH d AS (
+  SELECT
+    d0.o AS o,
+    d0.k AS k0
+  FROM (
+    SELECT
+      b.o AS o,
+      CAST(b.k AS TEXT) AS k
+    FROM (
+      SELECT
+        v.o,
+        v.k
+      FROM (VALUES
+        (0, 'A'),
+        (1, 'B'),
+        (2, 'C')) AS v(o, k)
+    ) AS b
+  ) AS d0
+), a AS (
+  SELECT
+    r.k0 AS k0,
+    SUM(
+      CASE
+        WHEN r.v0 BETWEEN 1 AND 241
+        THEN r.v0
+        WHEN r.v0 > 241
+        THEN 241
+        WHEN r.v0 < 1
+        THEN 1
+        WHEN NOT r.p0 IS NULL
+        THEN 1
+      END
+    ) AS n0
+  FROM (
+    SELECT
+      t."ward" AS k0,
+      TRY(
+        CAST((
+          CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * 2
+        ) + 1 AS BIGINT)
+      ) AS v0,
+      TRY(
+        (
+          CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * 2
+        ) + 1
+      ) AS p0
+    FROM "stays" AS t
+  ) AS r
+  GROUP BY
+    1
+), b AS (
+  SELECT
+    a.k0 AS k0,
+    MIN(d.o) AS o,
+    MIN(a.n0) AS n0
+  FROM a
+  INNER JOIN d AS d
+    ON a.k0 = d.k0
+  GROUP BY
+    1
+)
+SELECT
+  CAST(GREATEST(
+    -4611686018427387904,
+    LEAST(CAST(COALESCE(a.n0, 0) AS INT128), 4611686018427387904)
+  ) AS BIGINT) AS m0
+FROM d
+LEFT JOIN (
+  SELECT
+    b.o AS o,
+    SUM(b.n0) AS n0
+  FROM b
+  GROUP BY
+    1
+) AS a
+  ON a.o = d.o
+ORDER BY
+  d.o;
+
+-- PostgreSQL
+WITH probe_sql_domain AS (
+  SELECT
+    CAST(u.c0 AS BIGINT) AS "o",
+    u.c1 COLLATE "C" AS "k0"
+  FROM UNNEST(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS u(c0, c1)
+), a AS (
+  SELECT
+    r.k0 AS k0,
+    SUM(
+      CAST(CASE
+        WHEN r.v0 BETWEEN 1 AND 241
+        THEN r.v0
+        WHEN r.v0 > 241
+        THEN 241
+        WHEN r.v0 < 1
+        THEN 1
+        WHEN NOT r.p0 IS NULL
+        THEN 1
+      END AS BIGINT)
+    ) AS n0
+  FROM (
+    SELECT
+      t."ward" AS k0,
+      CAST((
+        CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * CAST(2 AS BIGINT)
+      ) + CAST(1 AS BIGINT) AS BIGINT) AS v0,
+      (
+        CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * CAST(2 AS BIGINT)
+      ) + CAST(1 AS BIGINT) AS p0
+    FROM "stays" AS t
+  ) AS r
+  GROUP BY
+    1
+), b AS (
+  SELECT
+    a.k0 AS k0,
+    MIN(d.o) AS o,
+    MIN(a.n0) AS n0
+  FROM a
+  INNER JOIN probe_sql_domain AS d
+    ON (
+      a.k0 COLLATE "C"
+    ) = (
+      d.k0 COLLATE "C"
+    )
+  GROUP BY
+    1
+)
+SELECT
+  b.o AS o,
+  CAST(GREATEST(-4611686018427387904, LEAST(COALESCE(SUM(b.n0), 0), 4611686018427387904)) AS BIGINT) AS n0
+FROM b
+GROUP BY
+  1;
+
+-- Spark
+WITH a AS (
+  SELECT
+    r.k0 AS k0,
+    COALESCE(
+      SUM(
+        CASE
+          WHEN r.v0 BETWEEN 1L AND 241L
+          THEN r.v0
+          WHEN r.v0 > 241L
+          THEN 241L
+          WHEN r.v0 < 1L
+          THEN 1L
+          WHEN NOT r.p0 IS NULL
+          THEN 1L
+        END
+      ),
+      0L
+    ) AS n0
+  FROM (
+    SELECT
+      t.`ward` AS k0,
+      (
+        CASE WHEN t.`age` < 0L THEN 0L WHEN t.`age` > 120L THEN 120L ELSE t.`age` END * 2L
+      ) + 1L AS v0,
+      (
+        CASE WHEN t.`age` < 0L THEN 0L WHEN t.`age` > 120L THEN 120L ELSE t.`age` END * 2L
+      ) + 1L AS p0
+    FROM `stays` AS t
+  ) AS r
+  GROUP BY
+    1
+), b AS (
+  SELECT
+    a.k0 AS k0,
+    MIN(d.o) AS o,
+    MIN(a.n0) AS n0
+  FROM a
+  INNER JOIN probe_sql_domain AS d
+    ON a.k0 = d.k0
+  GROUP BY
+    1
+)
+SELECT
+  b.o AS o,
+  CAST(GREATEST(
+    -4611686018427387904L,
+    LEAST(COALESCE(COALESCE(SUM(b.n0), 0L), 0L), 4611686018427387904L)
+  ) AS BIGINT) AS n0
+FROM b
+GROUP BY
+  1;

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+
+# Workers share the cores already. Threads of BLAS wait for each other by spinning: on a busy
+# machine that made a solve of milliseconds last a minute. Read when numpy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The default draws the same examples on every run, so a failure is always about a change.
 # `pytest --hypothesis-profile=explore` looks further, with fresh randomness.

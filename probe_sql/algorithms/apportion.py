@@ -118,27 +118,6 @@ def tight_beta(
     return implicant_beta(beta, weights, implicants, aggregates)
 
 
-def total_epsilon(weights: Sequence[float], betas: Sequence[float], counts: Sequence[int]) -> float:
-    """Epsilon when atom i is measured afresh `counts[i]` times: sum o_i w_i ln(1/(2 beta_i))."""
-    return math.fsum(
-        count * epsilon for count, epsilon in zip(counts, _epsilons(weights, betas), strict=True)
-    )
-
-
-def shared_epsilon(
-    weights: Sequence[float], betas: Sequence[float], aggregates: Sequence[Hashable]
-) -> float:
-    """Epsilon when every aggregate is measured once, as finely as its hardest atom needs."""
-    largest: dict[Hashable, float] = {}
-    for name, epsilon in zip(aggregates, _epsilons(weights, betas), strict=True):
-        largest[name] = max(epsilon, largest.get(name, 0.0))
-    return math.fsum(largest.values())
-
-
-def _epsilons(weights: Sequence[float], betas: Sequence[float]) -> list[float]:
-    return [-w * math.log(2 * beta) for w, beta in zip(weights, betas, strict=True)]
-
-
 def _share(beta: float) -> float:
     return min(max(beta, math.ulp(0.0)), _CAP)
 

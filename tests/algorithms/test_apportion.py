@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import combinations
 
@@ -16,10 +16,8 @@ from probe_sql.algorithms.apportion import (
     even_beta,
     implicant_beta,
     paper_beta,
-    shared_epsilon,
     solve,
     tight_beta,
-    total_epsilon,
     walk_beta,
 )
 from probe_sql.logic import And, Formula, Leaf, Or, atoms, minimise, occurrences, prime_implicants
@@ -28,6 +26,27 @@ from tests.logic.formulas import random_formula, random_read_once
 Q1, Q2, Q3, Q4 = (Leaf(i) for i in range(4))
 WEIGHTS = st.floats(-5, 5).map(lambda exponent: 10.0**exponent)
 BETAS = st.floats(1e-9, 0.49)
+
+
+def total_epsilon(weights: Sequence[float], betas: Sequence[float], counts: Sequence[int]) -> float:
+    """Epsilon when atom i is measured afresh `counts[i]` times: sum o_i w_i ln(1/(2 beta_i))."""
+    return math.fsum(
+        count * epsilon for count, epsilon in zip(counts, _epsilons(weights, betas), strict=True)
+    )
+
+
+def shared_epsilon(
+    weights: Sequence[float], betas: Sequence[float], aggregates: Sequence[Hashable]
+) -> float:
+    """Epsilon when every aggregate is measured once, as finely as its hardest atom needs."""
+    largest: dict[Hashable, float] = {}
+    for name, epsilon in zip(aggregates, _epsilons(weights, betas), strict=True):
+        largest[name] = max(epsilon, largest.get(name, 0.0))
+    return math.fsum(largest.values())
+
+
+def _epsilons(weights: Sequence[float], betas: Sequence[float]) -> list[float]:
+    return [-w * math.log(2 * beta) for w, beta in zip(weights, betas, strict=True)]
 
 
 def counts(formula: Formula) -> list[int]:

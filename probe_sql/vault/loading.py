@@ -274,9 +274,11 @@ def _load_frame(
         kinds = source.frame.dtypes.items()
         objects = {fold(str(name)) for name, kind in kinds if str(kind) == "object"}
     connection.register(_FRAME, frame)
-    columns = [c for c in _columns(connection, _FRAME) if not types or fold(c) in types]
+    columns = _columns(connection, _FRAME)
     select = ", ".join(
-        _typed(identifier(c), c, types) if fold(c) in objects else identifier(c) for c in columns
+        _typed(identifier(c), c, types) if fold(c) in objects else _in_calendar(identifier(c), own)
+        for c, own in columns.items()
+        if not types or fold(c) in types
     )
     limit = "" if types else " LIMIT 0"  # for the schema alone
     connection.execute(
@@ -284,6 +286,13 @@ def _load_frame(
         + (limit if select else " LIMIT 0")
     )
     connection.unregister(_FRAME)
+
+
+def _in_calendar(column: str, type_: SqlType) -> str:
+    """A column in which moments that are no TIMESTAMP are NULL: a comparison would raise."""
+    if type_.kind is not Kind.TIMESTAMP or type_.name == "TIMESTAMP":
+        return column
+    return f"CASE WHEN TRY_CAST({column} AS TIMESTAMP) IS NOT NULL THEN {column} END AS {column}"
 
 
 def _registrable(source: Frame) -> object:

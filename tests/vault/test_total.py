@@ -152,6 +152,13 @@ def test_a_frame_opens_or_is_refused_and_then_no_row_decides(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_moments_of_a_frame_outside_of_the_calendar_are_null(unit: str) -> None:
+    backend = open_backend({"people": frame(seen=moments(unit))}, policy())
+    assert measured(backend, "count(seen) > 1")[0] == [1999, 1000]
+    backend.close()
+
+
 def test_a_frame_that_is_changed_later_changes_nothing() -> None:
     numbers = pd.DataFrame({"ward": ["A", "B"], "name": "x", "seen": pd.Timestamp(0), "age": 1})
     backend = open_backend({"people": numbers}, policy())

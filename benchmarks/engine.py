@@ -28,7 +28,7 @@ from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Budget, load_policy
 from probe_sql.sql.render import render_scan
-from probe_sql.vault.exact import Exact
+from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.sources import open_backend
@@ -106,8 +106,10 @@ class Bench:
         plan = prepared.plan
         receipt = self._ledger.reserve(None, plan.accuracy.epsilon, sql="benchmark")
         self._ledger.draw(receipt)
+        # A meter overwrites what it was given when it ends.
+        exact = Exact(unsealed(prepared.exact), prepared.exact.groups, prepared.exact.people)
         meter = VaultMeter(
-            prepared.exact, [measure.delta for measure in plan.measures], plan.row_types,
+            exact, [measure.delta for measure in plan.measures], plan.row_types,
             self._ledger, receipt, Sampler(SeededWords(seed)), plan.accuracy.epsilon, plan.caps,
         )  # fmt: skip
         outcome = algorithms.get(plan.accuracy.algorithm).run(prepared.task, meter)

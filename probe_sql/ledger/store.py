@@ -202,6 +202,8 @@ def told(path: Path) -> Iterator[None]:
     except UnicodeDecodeError:  # SQLite's own message quotes a damaged name
         raise _explain(path, sqlite3.SQLITE_CORRUPT) from None
     except OSError as error:
+        if error.errno is None:  # a time limit of the caller's, not the file system
+            raise
         raise LedgerError(
             f"The ledger {path} cannot be written.",
             why=f"The file system says: {error.strerror or 'no reason given'}.",

@@ -45,7 +45,8 @@ def explain(plan: Plan) -> Explanation:
     """Ask the algorithm what it draws first and what its answer would promise."""
     if plan.verdict is not None:
         text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
-        return Explanation(plan, _NOTHING, (), 0.0, 0.0, plan.release_epsilon, (), text, people)
+        worst = max(plan.release_epsilon, plan.least) if plan.releases.extra else 0.0
+        return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people)
     accuracy = plan.accuracy
     algorithm = algorithms.get(accuracy.algorithm)
     first = algorithm.first_draws(plan.outline)

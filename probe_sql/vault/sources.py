@@ -172,10 +172,7 @@ def _remote(
     else:
         from probe_sql.vault.spark import open_spark
 
-        spark = as_spark(source)
-        for path in spark.tables.values():
-            check_lake(Path(path))
-        remote = open_spark(spark)
+        remote = open_spark(as_spark(source))
     return RemoteBackend(remote, policy, threads=threads, memory=memory, beside=beside)
 
 

@@ -96,9 +96,11 @@ class Side:
         ledger, plan = self.connection._ledger, self.plan
         receipt = ledger.reserve(None, plan.accuracy.epsilon, sql="audit")
         ledger.draw(receipt)
+        # A meter overwrites what it was given when it ends.
+        exact = Exact(unsealed(self.exact), self.exact.groups, self.exact.people)
         chosen = deltas or tuple(measure.delta for measure in plan.measures)
         meter = VaultMeter(
-            self.exact, chosen, plan.row_types, ledger, receipt, self.connection._sampler,
+            exact, chosen, plan.row_types, ledger, receipt, self.connection._sampler,
             plan.accuracy.epsilon, plan.caps,
         )  # fmt: skip
         outcome = self.connection._decide(plan, self.task, meter)
@@ -208,7 +210,7 @@ def _scanned(
 def _set_key(connection: Connection) -> None:
     """Choose the rows of users by a fixed key, so that a run of the audit repeats."""
     people: Any = connection._backend
-    for folder in people._people.folders(connection.policy):
+    for folder in people._people.folders():
         folder.mkdir(mode=0o700, exist_ok=True)
         (folder / "key").write_text(f"{KEY}\n")
 

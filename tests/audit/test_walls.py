@@ -297,6 +297,9 @@ RAISING = [  # where they stand, what they are: total only because they were rew
     ("", "count_if(CASE WHEN b THEN CAST(s AS INTEGER) ELSE i32 * 2 END > 3) > 1"),
     ("", "count_if(CAST(x AS BIGINT) > 1) > 1 AND sum(least(CAST(x AS SMALLINT), 5)) > -1"),
     ("LEFT JOIN caps ON caps.g = CAST(rows.s AS INTEGER)", "count(caps.cap) > 1"),
+    ("", "sum(CASE WHEN i32 > 5 THEN 50000 ELSE 0 END * 50000) > 5e12"),
+    ("", "count_if(CASE WHEN i32 > 5 THEN 50000 ELSE 0 END * 50000 > 7) > 1"),
+    ("", "count_if(coalesce(nullif(50000, i32), 1) * 50000 > 7) > 1"),
     # What two expressions share must not be computed outside of both.
     ("", "count_if(CAST(s AS INTEGER) + 1 > 1) > 1 AND count_if(CAST(s AS INTEGER) * 2 > 1) > 1"),
     ("WHERE CAST(s AS INTEGER) + 1 > 0", "count(CAST(s AS INTEGER) + 1) > 1"),
@@ -317,6 +320,8 @@ def loosened(node: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.TryCast):
             return exp.Cast(this=part.this, to=part.to)
         wide = isinstance(part, exp.Cast) and part.to.sql("duckdb") in ("BIGINT", "INT128")
+        if wide and isinstance(part.this, exp.Literal):
+            return exp.Literal.number(part.this.this)  # of 32 bits where it fits them
         return part.this if wide and isinstance(part.this, exp.Column) else part
 
     return node.copy().transform(plain)

@@ -113,7 +113,7 @@ def test_no_command_repeats_a_secret(command: str, source: str, tmp_path: Path) 
         out, errors = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(errors):
             code = main([command, *arguments])
-        assert code != 0
+        assert code != 0 or command == "ledger"  # which asks nothing of the database
         assert SECRET not in out.getvalue() + errors.getvalue()
     assert not (tmp_path / "new.toml").exists()
 

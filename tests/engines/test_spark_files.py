@@ -18,7 +18,7 @@ from tests.engines.session import session
 from tests.engines.test_lakes import MARKS
 from tests.engines.writing import SIDES, Writing, on_side
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.engines
 
 
 class Replaced:

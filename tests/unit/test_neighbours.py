@@ -46,7 +46,7 @@ def measured(
     """The exact measures of every group; the key is the same each time."""
     backend = open_backend(make(folder, rows), policy, threads=1)
     people: Any = backend
-    for shelf in people._people.folders(policy):
+    for shelf in people._people.folders():
         shelf.mkdir(mode=0o700, exist_ok=True)
         (shelf / "key").write_text("4\n")
     try:

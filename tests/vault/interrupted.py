@@ -36,6 +36,7 @@ def main(folder: str, rounds: int) -> None:
     with Ledger.open(Path(folder, "x.ledger"), budget=Budget(epsilon=1e6), identity="x") as ledger:
         for number in range(rounds):
             receipt = ledger.reserve(None, 1.0, sql="SELECT")
+            ledger.draw(receipt)
             exact = Exact([np.arange(SUM, SUM + GROUPS)], GROUPS)
             meter = VaultMeter(exact, (1,), ((0,),), ledger, receipt, Sampler(SecureWords()), 1.0)
             delay = chance.uniform(0.001, 0.05)

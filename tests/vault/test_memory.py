@@ -32,6 +32,7 @@ ALL = np.ones(GROUPS, dtype=np.bool_)
 
 def meter(ledger: Ledger, words: Any = None) -> VaultMeter:
     receipt = ledger.reserve(None, 1e-3, sql="SELECT")
+    ledger.draw(receipt)
     columns = [np.array(SUMS), np.array(SUMS) + 5]
     sampler = Sampler(words or SeededWords(SEED))
     return VaultMeter(Exact(columns, GROUPS), (1, 1), ((0, 1),), ledger, receipt, sampler, 1e-3)

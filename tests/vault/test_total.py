@@ -307,8 +307,6 @@ def test_a_table_that_is_more_than_its_files_is_refused_as_files(tmp_path: Path,
         with pytest.raises(OperationalError, match=f"belongs to a table of {kind}") as caught:
             open_backend(source, policy())
         assert "Spark" in str(caught.value)
-    with pytest.raises(OperationalError, match=f"belongs to a table of {kind}"):
-        open_backend(f"spark:local[1]?people={table}", policy())
     other = tmp_path / "plain.parquet"
     pq.write_table(frame(), other)
     open_backend(other, policy()).close()

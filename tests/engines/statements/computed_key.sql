@@ -11,7 +11,7 @@ WITH d AS (
       s.k AS k
     FROM (
       SELECT DISTINCT
-        CAST(DATE_PART('month', CAST(b.k AS DATE)) AS BIGINT) AS k
+        CAST(CAST(DATE_PART('month', CAST(b.k AS DATE)) AS BIGINT) AS BIGINT) AS k
       FROM (
         SELECT
           v.k
@@ -22,7 +22,7 @@ WITH d AS (
         ) AS v(k)
       ) AS b
       WHERE
-        NOT CAST(DATE_PART('month', CAST(b.k AS DATE)) AS BIGINT) IS NULL
+        NOT CAST(CAST(DATE_PART('month', CAST(b.k AS DATE)) AS BIGINT) AS BIGINT) IS NULL
     ) AS s
   ) AS d0
 ), a AS (
@@ -31,7 +31,7 @@ WITH d AS (
     COUNT(*) AS n0
   FROM (
     SELECT
-      TRY(CAST(DATE_PART('month', t."admitted") AS BIGINT)) AS k0
+      TRY(CAST(CAST(DATE_PART('month', t."admitted") AS BIGINT) AS BIGINT)) AS k0
     FROM "stays" AS t
   ) AS r
   GROUP BY
@@ -77,7 +77,7 @@ WITH probe_sql_domain AS (
     COUNT(*) AS n0
   FROM (
     SELECT
-      CAST(CASE
+      CAST(CAST(CASE
         WHEN ISFINITE(t."admitted") AND t."admitted" < CAST('294247-01-01' AS DATE)
         THEN CAST(DATE_PART('month', CAST(t."admitted" AS TIMESTAMP)) AS BIGINT)
         WHEN ISFINITE(t."admitted")
@@ -91,7 +91,7 @@ WITH probe_sql_domain AS (
             )
           ) AS TIMESTAMP)
         ) AS BIGINT)
-      END AS BIGINT) AS k0
+      END AS BIGINT) AS BIGINT) AS k0
     FROM "stays" AS t
   ) AS r
   GROUP BY

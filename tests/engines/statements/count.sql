@@ -28,7 +28,7 @@ WITH d AS (
       t."ward" AS k0
     FROM "stays" AS t
     WHERE
-      TRY(t."age" > 50)
+      TRY(t."age" > CAST('50' AS INT))
   ) AS r
   GROUP BY
     1
@@ -76,7 +76,7 @@ WITH probe_sql_domain AS (
       t."ward" AS k0
     FROM "stays" AS t
     WHERE
-      t."age" > 50
+      t."age" > CAST('50' AS INT)
   ) AS r
   GROUP BY
     1
@@ -112,7 +112,7 @@ WITH a AS (
       t.`ward` AS k0
     FROM `stays` AS t
     WHERE
-      t.`age` > 50L
+      t.`age` > CAST('50' AS INT)
   ) AS r
   GROUP BY
     1

@@ -27,7 +27,7 @@ WITH d AS (
   FROM (
     SELECT
       t."ward" AS k0,
-      TRY(t."age" >= 65) AS f0,
+      TRY(t."age" >= CAST('65' AS INT)) AS f0,
       t."age" AS p0
     FROM "stays" AS t
   ) AS r
@@ -87,7 +87,7 @@ WITH probe_sql_domain AS (
   FROM (
     SELECT
       t."ward" AS k0,
-      t."age" >= 65 AS f0,
+      t."age" >= CAST('65' AS INT) AS f0,
       t."age" AS p0
     FROM "stays" AS t
   ) AS r
@@ -126,7 +126,7 @@ WITH a AS (
   FROM (
     SELECT
       t.`ward` AS k0,
-      t.`age` >= 65L AS f0,
+      t.`age` >= CAST('65' AS INT) AS f0,
       t.`age` AS p0
     FROM `stays` AS t
   ) AS r

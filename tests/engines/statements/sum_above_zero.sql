@@ -40,10 +40,16 @@ WITH d AS (
       TRY(
         CAST(LEAST(
           GREATEST(
-            CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT),
-            18
+            CAST(CASE
+              WHEN t."age" < CAST('0' AS INT)
+              THEN CAST('0' AS INT)
+              WHEN t."age" > CAST('120' AS INT)
+              THEN CAST('120' AS INT)
+              ELSE t."age"
+            END AS BIGINT),
+            CAST('18' AS BIGINT)
           ),
-          90
+          CAST('90' AS BIGINT)
         ) AS BIGINT)
       ) AS v0
     FROM "stays" AS t
@@ -112,10 +118,16 @@ WITH probe_sql_domain AS (
       t."ward" AS k0,
       CAST(LEAST(
         GREATEST(
-          CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT),
-          18
+          CAST(CASE
+            WHEN t."age" < CAST('0' AS INT)
+            THEN CAST('0' AS INT)
+            WHEN t."age" > CAST('120' AS INT)
+            THEN CAST('120' AS INT)
+            ELSE t."age"
+          END AS BIGINT),
+          CAST('18' AS BIGINT)
         ),
-        90
+        CAST('90' AS BIGINT)
       ) AS BIGINT) AS v0
     FROM "stays" AS t
   ) AS r
@@ -168,8 +180,17 @@ WITH a AS (
     SELECT
       t.`ward` AS k0,
       LEAST(
-        GREATEST(CASE WHEN t.`age` < 0L THEN 0L WHEN t.`age` > 120L THEN 120L ELSE t.`age` END, 18L),
-        90L
+        GREATEST(
+          CAST(CASE
+            WHEN t.`age` < CAST('0' AS INT)
+            THEN CAST('0' AS INT)
+            WHEN t.`age` > CAST('120' AS INT)
+            THEN CAST('120' AS INT)
+            ELSE t.`age`
+          END AS BIGINT),
+          CAST('18' AS BIGINT)
+        ),
+        CAST('90' AS BIGINT)
       ) AS v0
     FROM `stays` AS t
   ) AS r

@@ -39,13 +39,25 @@ WITH d AS (
       t."ward" AS k0,
       TRY(
         CAST((
-          CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * 2
-        ) + 1 AS BIGINT)
+          CAST(CASE
+            WHEN t."age" < CAST('0' AS INT)
+            THEN CAST('0' AS INT)
+            WHEN t."age" > CAST('120' AS INT)
+            THEN CAST('120' AS INT)
+            ELSE t."age"
+          END AS BIGINT) * CAST('2' AS BIGINT)
+        ) + CAST('1' AS BIGINT) AS BIGINT)
       ) AS v0,
       TRY(
         (
-          CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * 2
-        ) + 1
+          CAST(CASE
+            WHEN t."age" < CAST('0' AS INT)
+            THEN CAST('0' AS INT)
+            WHEN t."age" > CAST('120' AS INT)
+            THEN CAST('120' AS INT)
+            ELSE t."age"
+          END AS BIGINT) * CAST('2' AS BIGINT)
+        ) + CAST('1' AS BIGINT)
       ) AS p0
     FROM "stays" AS t
   ) AS r
@@ -105,11 +117,23 @@ WITH probe_sql_domain AS (
     SELECT
       t."ward" AS k0,
       CAST((
-        CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * CAST(2 AS BIGINT)
-      ) + CAST(1 AS BIGINT) AS BIGINT) AS v0,
+        CAST(CASE
+          WHEN t."age" < CAST('0' AS INT)
+          THEN CAST('0' AS INT)
+          WHEN t."age" > CAST('120' AS INT)
+          THEN CAST('120' AS INT)
+          ELSE t."age"
+        END AS BIGINT) * CAST('2' AS BIGINT)
+      ) + CAST('1' AS BIGINT) AS BIGINT) AS v0,
       (
-        CAST(CASE WHEN t."age" < 0 THEN 0 WHEN t."age" > 120 THEN 120 ELSE t."age" END AS BIGINT) * CAST(2 AS BIGINT)
-      ) + CAST(1 AS BIGINT) AS p0
+        CAST(CASE
+          WHEN t."age" < CAST('0' AS INT)
+          THEN CAST('0' AS INT)
+          WHEN t."age" > CAST('120' AS INT)
+          THEN CAST('120' AS INT)
+          ELSE t."age"
+        END AS BIGINT) * CAST('2' AS BIGINT)
+      ) + CAST('1' AS BIGINT) AS p0
     FROM "stays" AS t
   ) AS r
   GROUP BY
@@ -159,11 +183,23 @@ WITH a AS (
     SELECT
       t.`ward` AS k0,
       (
-        CASE WHEN t.`age` < 0L THEN 0L WHEN t.`age` > 120L THEN 120L ELSE t.`age` END * 2L
-      ) + 1L AS v0,
+        CAST(CASE
+          WHEN t.`age` < CAST('0' AS INT)
+          THEN CAST('0' AS INT)
+          WHEN t.`age` > CAST('120' AS INT)
+          THEN CAST('120' AS INT)
+          ELSE t.`age`
+        END AS BIGINT) * CAST('2' AS BIGINT)
+      ) + CAST('1' AS BIGINT) AS v0,
       (
-        CASE WHEN t.`age` < 0L THEN 0L WHEN t.`age` > 120L THEN 120L ELSE t.`age` END * 2L
-      ) + 1L AS p0
+        CAST(CASE
+          WHEN t.`age` < CAST('0' AS INT)
+          THEN CAST('0' AS INT)
+          WHEN t.`age` > CAST('120' AS INT)
+          THEN CAST('120' AS INT)
+          ELSE t.`age`
+        END AS BIGINT) * CAST('2' AS BIGINT)
+      ) + CAST('1' AS BIGINT) AS p0
     FROM `stays` AS t
   ) AS r
   GROUP BY

@@ -14,6 +14,8 @@ from typing import Any
 
 from probe_sql.errors import AccuracyError
 
+_PAPER_FPR = 0.10
+UNBOUNDED = 1.0  # of fpr, where fdr alone was asked for
 ALGORITHMS = ("naive", "apex", "probe", "probe-naive", "probe-ent", "ladder")
 
 
@@ -65,8 +67,8 @@ class Option:
 
 
 _EXAMPLES = {
-    "fnr": "0.05", "fpr": "0.1", "epsilon": "1.0", "u": "0.3", "split": "0.5", "steps": "4",
-    "fine_steps": "3", "margin": "10", "confidence": "0.95",
+    "fnr": "0.05", "fpr": "0.1", "fdr": "0.1", "epsilon": "1.0", "u": "0.3", "split": "0.5",
+    "steps": "4", "fine_steps": "3", "margin": "10", "confidence": "0.95",
 }  # fmt: skip
 
 OPTIONS: Mapping[str, Option] = MappingProxyType(
@@ -75,6 +77,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         for option in (
             Option("fnr", "number", "beta: bound on the probability of missing a group", 0, 0.5),
             Option("fpr", "number", "alpha: bound on the rate of false groups", 0, 1),
+            Option("fdr", "number", "gamma: bound on the share of false groups among those listed",
+                   0, 1),
             Option("epsilon", "number", "the most this query may spend", 0, 1e6),
             Option("algorithm", "choice", "how the query is answered", choices=ALGORITHMS),
             Option(
@@ -100,10 +104,15 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Checked accuracy options of one query. `u` is None where the algorithm's default holds."""
+    """Checked accuracy options of one query. `u` is None where the algorithm's default holds.
+
+    False groups are bounded by `fpr`, by `fdr`, or by both: `fpr` is `UNBOUNDED` where fdr
+    alone was asked for, `fdr` None where it was not.
+    """
 
     fnr: float = 0.05
-    fpr: float = 0.10
+    fpr: float = _PAPER_FPR
+    fdr: float | None = None
     epsilon: float = 1.0
     algorithm: str = "probe"
     primary: str = "fnr"
@@ -119,7 +128,12 @@ class Accuracy:
     ranges: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     def updated(self, options: Mapping[str, Any]) -> Accuracy:
-        """Return a copy with `options` checked and applied; unknown names are errors."""
+        """Return a copy with `options` checked and applied; unknown names are errors.
+
+        The options of one call are one level (a clause, arguments, a policy): a bound on false
+        groups replaces the one of the other kind from further away, unless both are named.
+        Naming an algorithm of the paper brings back its `fpr`.
+        """
         checked: dict[str, Any] = {}
         for name, value in options.items():
             if name == "ranges":
@@ -131,12 +145,36 @@ class Accuracy:
                     f"there is no accuracy option named {name!r}",
                     fix=f"use one of {', '.join(OPTIONS)}",
                 )
+        if "fpr" in checked or "fdr" in checked:
+            checked = {"fpr": UNBOUNDED, "fdr": None, **checked}
+        elif checked.get("algorithm", "ladder") != "ladder" and self.fdr is not None:
+            checked |= {"fpr": min(self.fpr, _PAPER_FPR), "fdr": None}
         return replace(self, **checked)
+
+    def agreed(self) -> Accuracy:
+        """These options, or `AccuracyError` where two of them exclude each other."""
+        if self.fdr is None:
+            return self
+        if self.algorithm != "ladder":
+            raise AccuracyError(
+                f"algorithm = '{self.algorithm}' cannot bound fdr",
+                why="it estimates false groups as a share of all groups, not of those listed",
+                fix="algorithm = 'ladder', or fpr = 0.1 instead of fdr",
+            )
+        for name, value in (("primary", self.primary), ("fpr_scope", self.fpr_scope)):
+            if value in ("fpr", "group"):
+                raise AccuracyError(
+                    f"fdr and {name} = '{value}' exclude each other",
+                    why=f"{name} = '{value}' bounds false groups one by one",
+                    fix=f"leave one of the two out, or fpr = 0.1 with {name} = '{value}'",
+                )
+        return self
 
     def as_dict(self) -> dict[str, Any]:
         """Options by name, without those that are not set."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["ranges"] = dict(self.ranges)
+        values["fpr"] = self.fpr if self.fpr < UNBOUNDED else None
         return {name: value for name, value in values.items() if value not in (None, {})}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probe_sql.accuracy import Accuracy
+from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms.protocol import Guarantee
 
 _MISS = (
@@ -46,38 +46,49 @@ _TRUE_RATE = (
     "the false groups are in expectation at most {bound:g} of the groups that do not satisfy it",
     "the missed groups are in expectation at most {bound:g} of the groups that satisfy it",
 )
-_EACH = (
-    "a group that does not satisfy it is returned as certain with probability at most {bound:g}",
-    "a group that satisfies it is certainly left out with probability at most {bound:g}",
+_LISTED = (
+    "on average over the noise at most {bound:g} of the groups listed do not satisfy it (if none"
+    " does, about {bound:g} group is listed)"
 )
+_CERTAIN = (
+    "with probability {bound:g} every group marked certain satisfies it",
+    "with probability {bound:g} every group that is certain, listed or not, is so rightly",
+)
+_EACH = "a group that does not satisfy it is returned as certain with probability at most {bound:g}"
+_OPEN = "groups marked possible are undecided"
 
 
 def both(accuracy: Accuracy) -> Guarantee:
-    """An a priori bound for each group, and one on the expected rate of the other error.
+    """An a priori bound for each group, and one on the expected number of the other errors."""
+    rates = []
+    fpr = accuracy.fpr if accuracy.fpr < UNBOUNDED else None
+    if fpr is not None:
+        rates.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr))
+    if accuracy.fdr is not None:
+        rates.append(_LISTED.format(bound=accuracy.fdr))
+    return _two(accuracy, "; ".join(rates), fpr, ", where a denial is no error", accuracy.fdr)
 
-    With fpr_scope = 'group', both for each group.
-    """
-    if accuracy.fpr_scope == "group":
-        return marked(accuracy, accuracy.fpr)
-    return _two(accuracy, _TRUE_RATE, accuracy.fpr, accuracy.fpr, ", where a denial is no error")
 
-
-def marked(accuracy: Accuracy, wrongly: float) -> Guarantee:
+def marked(accuracy: Accuracy, doubt: float) -> Guarantee:
     """The a priori bound, and one for groups marked certain; nothing for those left open."""
-    whole = accuracy.fpr if accuracy.fpr_scope == "group" else None
-    return _two(accuracy, _EACH, wrongly, whole, "", "; groups marked possible are undecided")
+    certain = _CERTAIN[accuracy.primary == "fpr"].format(bound=1 - doubt)
+    return _two(accuracy, f"{certain}; {_OPEN}", None, "")
+
+
+def each(accuracy: Accuracy) -> Guarantee:
+    """Both bounds for each group, false ones as far as they are marked certain."""
+    return _two(accuracy, f"{_EACH.format(bound=accuracy.fpr)}; {_OPEN}", accuracy.fpr, "")
 
 
 def _two(
-    accuracy: Accuracy, other: tuple[str, str], bound: float, rate: float | None,
-    after: str, end: str = "",
-) -> Guarantee:  # fmt: skip
+    accuracy: Accuracy, other: str, rate: float | None, after: str, fdr: float | None = None
+) -> Guarantee:
     side = accuracy.primary == "fpr"
     first = _MISS[side].format(bound=accuracy.fnr)
-    text = f"{first[0].upper()}{first[1:]}{after}; {other[side].format(bound=bound)}{end}."
+    text = f"{first[0].upper()}{first[1:]}{after}; {other}."
     bounds = (accuracy.fnr, rate)
     fnr, fpr = reversed(bounds) if side else bounds
-    return Guarantee(fnr, fpr, text)
+    return Guarantee(fnr, fpr, text, fdr)
 
 
 def tolerant(beta: float, share: float) -> Guarantee:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from probe_sql.accuracy import Accuracy
+from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.logic import And, Constant, Formula, Leaf, render
 from probe_sql.plan.apportion import even_beta, paper_beta, tight_beta
 from probe_sql.plan.person import PersonCosts, person_costs
@@ -99,9 +99,10 @@ def _first_draws(plan: Plan) -> tuple[FirstDraw, ...]:
 
 
 def _as_one(plan: Plan) -> bool:
-    """Whether the condition is measured as one number: no aggregate behind it is shown."""
-    several = not isinstance(plan.formula, Leaf | Constant)
-    return plan.accuracy.algorithm == "ladder" and several and not plan.releases.free
+    """Whether the condition is measured as one number, apart from what is shown."""
+    if plan.accuracy.algorithm != "ladder" or isinstance(plan.formula, Constant):
+        return False
+    return not (isinstance(plan.formula, Leaf) and plan.releases.free)
 
 
 def prior_bound(accuracy: Accuracy) -> float:
@@ -138,10 +139,15 @@ def guarantee_sentence(plan: Plan) -> str:
     whose = "" if plan.caps.column is None else f" for one {plan.caps.column}"
     budget = f"the loss of the query is at most {a.epsilon:g}{whose}"
     miss = f"each group that satisfies HAVING is missed with probability at most {a.fnr:g}"
-    false = (
-        f"the expected number of false groups is at most {a.fpr:g} times the number of groups "
-        "that do not satisfy it"
-    )
+    bounds = []
+    if a.fpr < UNBOUNDED:
+        bounds.append(
+            f"the expected number of false groups is at most {a.fpr:g} times the number of groups "
+            "that do not satisfy it"
+        )
+    if a.fdr is not None:
+        bounds.append(f"on average at most {a.fdr:g} of the groups listed do not satisfy it")
+    false = ", and ".join(bounds)
     if a.algorithm == "apex":
         return (
             f"Outside a region of tolerance around each threshold, each group is decided wrongly "
@@ -258,7 +264,9 @@ def as_text(explanation: Explanation) -> str:
     plan, a = explanation.plan, explanation.plan.accuracy
     keys = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in plan.query.keys)
     groups = "" if plan.groups is None else f", {plan.groups:,} groups"
-    options = f"{a.algorithm}, fnr {a.fnr:g}, fpr {a.fpr:g}, epsilon at most {a.epsilon:g}"
+    bounds = {"fnr": a.fnr, "fpr": a.fpr if a.fpr < UNBOUNDED else None, "fdr": a.fdr}
+    asked = ", ".join(f"{name} {bound:g}" for name, bound in bounds.items() if bound is not None)
+    options = f"{a.algorithm}, {asked}, epsilon at most {a.epsilon:g}"
     lines = [
         f"table       {plan.query.relation.table.name}, {_unit_text(plan)}",
         f"groups      by {keys}{groups}",
@@ -349,6 +357,11 @@ def _cost_lines(explanation: Explanation) -> list[str]:
     lines = [f"cost        {first}"]
     if explanation.people is not None:
         lines += [f"            {line}" for line in explanation.people.lines()]
+    if _as_one(plan) and plan.releases.free:
+        lines.append(
+            "            values of the SELECT list: as much again as the decision, which may"
+            f" therefore use at most {plan.accuracy.epsilon / 2:.4g}"
+        )
     if plan.release_epsilon:
         lines.append(f"            values of the SELECT list: epsilon {plan.release_epsilon:.4g}")
     if explanation.epsilon_first + plan.release_epsilon > plan.accuracy.epsilon:

@@ -124,11 +124,11 @@ def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any])
     accuracy = policy.accuracy().updated(arguments)
     for name, value in query.options.items():
         try:
-            accuracy = accuracy.updated({name: value})
+            accuracy.updated({name: value})
         except AccuracyError as error:
             error.span = query.option_spans.get(name)
             raise error.located(query.sql)  # noqa: B904 - the same error, with its place
-    return accuracy
+    return accuracy.updated(query.options).agreed()
 
 
 def make_plan(

@@ -326,7 +326,7 @@ _NAMES: Mapping[str, Callable[[_Filler], str]] = {
 
 
 def _once(sql: str) -> str:
-    """The sentence with each accuracy option at its first place only."""
+    """The sentence with each accuracy option at its first place only, and `fdr` where it may be."""
     head, clause, options = sql.partition("WITH ACCURACY (")
     if not clause:
         return sql
@@ -334,6 +334,10 @@ def _once(sql: str) -> str:
     found: dict[str, str] = {}
     for option in body.split(","):
         found.setdefault(option.split("=")[0].strip(), option.strip())
+    if "fdr" in found:
+        found["algorithm"] = "algorithm = 'ladder'"
+        found.pop("primary", None)
+        found.pop("fpr_scope", None)
     return f"{head}{clause}{', '.join(found.values())}{close}{tail}"
 
 

@@ -28,11 +28,11 @@ class Tuning:
     ratio: float = 1.08
     start: float = 2.0
     width: float = 1.5
-    margin: float = 1.2
-    growth: float = 0.06
+    margin: float = 0.3
+    growth: float = 0.25
     near: float = 3.0
-    spare: float = 1.5
-    alone: float = 0.1
+    spare: float = 1.8
+    alone: float = 0.04
     few: int = 20
     alone_of_few: float = 0.5
     every: int = 2

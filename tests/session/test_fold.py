@@ -60,3 +60,13 @@ def test_a_value_with_a_price_of_its_own_is_shown_beside_one_number(tmp_path: Pa
     answer = _answer(build(tmp_path), sql, 3, margin=20000, confidence=0.95)
     assert {step.atom for step in answer.privacy.trace} == {WHOLE}
     assert all(row[1] is not None for row in answer.rows)
+
+
+def test_the_bound_on_the_list_is_part_of_the_answer(tmp_path: Path) -> None:
+    sql = COUNTS.format(values="") + " WITH ACCURACY (fdr = 0.2)"
+    answer = _answer(build(tmp_path), sql, 4)
+    assert (answer.privacy.fpr, answer.privacy.fdr) == (None, 0.2)
+    assert answer.as_dict()["privacy"]["fdr"] == 0.2
+    assert set(answer.marks) <= {"certain", "possible"}
+    assert len(answer.marks) == len(answer.rows)
+    assert answer.privacy.trace[-1].balance is not None

@@ -96,6 +96,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                    choices=("deny", "mark")),
             Option("fpr_scope", "choice", "what fpr bounds: the rate over all, or each group",
                    choices=("rate", "group")),
+            Option("proof", "choice", "how fpr and fdr are proved: up to a normal tail, or fully",
+                   choices=("audited", "strict")),
             Option("fuse", "flag", "one scan for all atoms (true) or one for each (false)"),
         )
     }
@@ -124,6 +126,7 @@ class Accuracy:
     confidence: float = 0.95
     on_exhausted: str = "deny"
     fpr_scope: str = "rate"
+    proof: str = "audited"
     fuse: bool = True
     ranges: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -153,6 +156,12 @@ class Accuracy:
 
     def agreed(self) -> Accuracy:
         """These options, or `AccuracyError` where two of them exclude each other."""
+        if self.proof == "strict" and self.algorithm != "ladder":
+            raise AccuracyError(
+                f"algorithm = '{self.algorithm}' has no strict proof",
+                why="it returns what an estimate of false groups allows",
+                fix="algorithm = 'ladder', or leave proof out",
+            )
         if self.fdr is None:
             return self
         if self.algorithm != "ladder":

@@ -50,3 +50,9 @@ def test_an_algorithm_of_the_paper_refuses_fdr_by_name(algorithm: str) -> None:
 def test_bounds_for_each_group_exclude_fdr(options: dict[str, str]) -> None:
     with pytest.raises(AccuracyError, match="exclude each other"):
         LADDER.updated({"fdr": 0.1, **options}).agreed()
+
+
+def test_a_strict_proof_needs_the_ladder() -> None:
+    assert LADDER.updated({"proof": "strict"}).agreed().proof == "strict"
+    with pytest.raises(AccuracyError, match="no strict proof"):
+        Accuracy().updated({"proof": "strict"}).agreed()

@@ -9,7 +9,8 @@ import numpy as np
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms import mirror, tslm, walk, words
 from probe_sql.algorithms.ladder_levels import Level, Levels, Shares, Tuning
-from probe_sql.algorithms.ladder_stop import Walk
+from probe_sql.algorithms.ladder_stop import Walk, Watch
+from probe_sql.algorithms.ladder_strict import WIDTH, Wager
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.algorithms.protocol import (
     AtomSpec,
@@ -90,13 +91,24 @@ def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
 def promises_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> list[Promise]:
     """The bounds that the sum over all groups watches over."""
     alone = share_alone(accuracy, groups, tuning)
+    width = WIDTH if accuracy.proof == "strict" else tuning.width
     found: list[Promise] = []
     if accuracy.fpr_scope == "rate" and accuracy.fpr < UNBOUNDED:
-        found.append(Promise((1 - alone) * accuracy.fpr, False, tuning.width))
+        found.append(Promise((1 - alone) * accuracy.fpr, False, width))
     if accuracy.fdr is not None:
         lost = alone * accuracy.fnr
-        found.append(Promise((1 - alone) * accuracy.fdr, True, tuning.width, lost))
+        found.append(Promise((1 - alone) * accuracy.fdr, True, width, lost))
     return found
+
+
+def watches_of(
+    accuracy: Accuracy, shape: tuple[int, ...], tuning: Tuning, levels: int
+) -> list[Watch]:
+    """The stopping rule of each promise: with a margin, or by a bet over all levels."""
+    promises = promises_of(accuracy, shape[-1], tuning)
+    if accuracy.proof == "strict":
+        return [Wager(promise, shape, tuning, levels) for promise in promises]
+    return [Watch(promise, shape, tuning) for promise in promises]
 
 
 def one_number(task: Task, meter: Meter) -> AtomSpec:
@@ -128,8 +140,8 @@ class _Run:
             shares_of(accuracy, task.groups, tuning), tuning,
             lambda epsilon: meter.affordable(*self._prices(epsilon)), accuracy.u,
         )  # fmt: skip
-        self.promises = promises_of(accuracy, task.groups, tuning)
-        self.walk = Walk((task.groups,), self.promises, tuning)
+        shape = (task.groups,)
+        self.walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height))
 
     def outcome(self) -> Outcome:
         """Climb until every answer is fixed, or to the end of the budget."""
@@ -160,9 +172,9 @@ class _Run:
 
     def _estimate(self, level: Level, excess: Ints) -> tuple[float | None, float | None]:
         """Estimated false groups at a level and how many are allowed, for the first promise."""
-        if not self.promises:
+        if not self.walk.watches:
             return None, None
-        promise, weights = self.promises[0], self.walk.watches[0].weights
+        promise, weights = self.walk.watches[0].promise, self.walk.watches[0].weights
         living, total = float(level.living(excess).sum()), float(weights.sum())
         if promise.listed:
             allowed = promise.rate * living

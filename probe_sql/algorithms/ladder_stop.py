@@ -49,17 +49,17 @@ class Walk:
     was killed or settled, which its shares of the bounds pay for (docs/proofs/ladder.md).
     """
 
-    def __init__(self, shape: tuple[int, ...], promises: Sequence[Promise], tuning: Tuning) -> None:
+    def __init__(self, shape: tuple[int, ...], watches: Sequence[Watch]) -> None:
         def nobody() -> Mask:
             return np.zeros(shape, dtype=np.bool_)
 
-        self.watches = [Watch(promise, shape, tuning) for promise in promises]
+        self.watches = watches
         self.fixed, self.returned = nobody(), nobody()
         self.alone = nobody()  # fixed by its own noise
         self.cut = nobody()  # read because the ladder ended
         self._stopped = nobody()  # by the others, whether fixed before or not
         self._inside, self._outside = nobody(), nobody()  # beyond doubt
-        self._balance: list[Floats] = [np.zeros(shape) for _ in promises]
+        self._balance: list[Floats] = [np.zeros(shape) for _ in watches]
 
     def step(self, level: Level, x: Ints, coins: Floats, *, end: bool = False) -> None:
         """Look at all groups at one level; at the `end` the rest is read as it stands."""

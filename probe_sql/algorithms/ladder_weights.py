@@ -43,6 +43,14 @@ class Promise:
             return (1 - self.rate) * level.on_the_line
         return level.on_the_line - self.rate
 
+    def largest(self, level: Level) -> float:
+        """No weight is larger at this level, whatever the noise; a public number."""
+        p, gap = math.exp(-level.rate), -math.expm1(-level.rate)
+        angle = math.pi / max(1, math.ceil(self.width / level.rate))
+        bend = math.sin(angle / 2) ** 2 / gap**2
+        slope = (1 + p) / (2 * gap) * math.sin(angle)
+        return 1 + 2 * p * bend + level.miss * (slope + (1 + p * p) * bend)
+
 
 def counted_true(level: Level, less: float, steps: int, x: Ints) -> Floats:
     """T((a - less) R)(x): its expectation over the noise of x = y + V is (a(y) - less) R(y).

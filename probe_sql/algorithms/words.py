@@ -55,6 +55,7 @@ _CERTAIN = (
     "with probability {bound:g} every group that is certain, listed or not, is so rightly",
 )
 _EACH = "a group that does not satisfy it is returned as certain with probability at most {bound:g}"
+_ONE_MORE = ", these and one more taken together"
 _OPEN = "groups marked possible are undecided"
 
 
@@ -62,10 +63,11 @@ def both(accuracy: Accuracy) -> Guarantee:
     """An a priori bound for each group, and one on the expected number of the other errors."""
     rates = []
     fpr = accuracy.fpr if accuracy.fpr < UNBOUNDED else None
+    more = _ONE_MORE if accuracy.proof == "strict" else ""
     if fpr is not None:
-        rates.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr))
+        rates.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr) + more)
     if accuracy.fdr is not None:
-        rates.append(_LISTED.format(bound=accuracy.fdr))
+        rates.append(_LISTED.format(bound=accuracy.fdr) + more)
     return _two(accuracy, "; ".join(rates), fpr, ", where a denial is no error", accuracy.fdr)
 
 

@@ -107,7 +107,7 @@ def _error(values: Floats) -> float:
 
 def audit(
     found: Cell, accuracy: Accuracy, runs: int, seed: int, *,
-    tuning: Tuning | None = None, watch: type[Watch] = Watch,
+    tuning: Tuning | None = None, watch: type[Watch] | None = None,
 ) -> Counts:  # fmt: skip
     """Run the ladder on a cell, many runs at once, and compare with the truth."""
     truth = found.y >= 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.ladder import promises_of, shares_of
+from probe_sql.algorithms.ladder import shares_of, watches_of
 from probe_sql.algorithms.ladder_levels import Levels, Tuning
 from probe_sql.algorithms.ladder_stop import Walk, Watch
 from probe_sql.algorithms.protocol import Floats, Ints, Mask
@@ -54,15 +54,17 @@ class Climb:
 
 def climb(
     y: Ints, accuracy: Accuracy, runs: int, rng: np.random.Generator, *,
-    reach: float = 200.0, tuning: Tuning | None = None, watch: type[Watch] = Watch,
+    reach: float = 200.0, tuning: Tuning | None = None, watch: type[Watch] | None = None,
 ) -> Climb:  # fmt: skip
     """Run the ladder on the numbers y of k groups, with a budget that never ends."""
     tuning = tuning or Tuning()
     shares = shares_of(accuracy, y.size, tuning)
     levels = Levels(y.size, reach, 1, shares, tuning, lambda _: True, accuracy.u)
-    promises = promises_of(accuracy, y.size, tuning)
-    many = Walk((runs, y.size), promises, tuning)
-    many.watches = [watch(promise, (runs, y.size), tuning) for promise in promises]
+    shape = (runs, y.size)
+    watches = watches_of(accuracy, shape, tuning, levels.height)
+    if watch is not None:
+        watches = [watch(own.promise, shape, tuning) for own in watches]
+    many = Walk(shape, watches)
     found = Climb(
         np.zeros((runs, y.size), dtype=np.bool_), np.zeros((runs, y.size), dtype=np.bool_),
         np.zeros(runs), np.zeros(runs), levels.height,

@@ -111,6 +111,27 @@ def test_a_common_stopping_rule_misses_more_than_beta() -> None:
     assert not audit(found, accuracy, 1500, 1).misses_too_many(0.05)
 
 
+STRICT, STRICT_FDR = replace(FPR, proof="strict"), replace(FDR, proof="strict")
+
+
+@pytest.mark.parametrize("name", ["20-true-3-at-0", "100-true-13-at-0"])
+def test_a_strict_proof_costs_more_and_keeps_more(name: str) -> None:
+    found = fdr_cells("middle")[name]
+    strict, audited = audit(found, STRICT_FDR, 300, 5), audit(found, FDR, 300, 5)
+    assert not strict.beyond_fdr(0.1)
+    assert strict.false.mean() < audited.false.mean()
+
+
+@pytest.mark.parametrize("accuracy", [STRICT, STRICT_FDR], ids=["fpr", "fdr"])
+def test_a_strict_proof_is_within_reach(accuracy: Accuracy) -> None:
+    """Many true groups far above and many far below: not the last level, by far."""
+    found = cell(200, (300, 80), (400, -60))
+    counts = audit(found, accuracy, 100, 6)
+    loose = audit(found, replace(accuracy, proof="audited"), 100, 6)
+    assert loose.epsilon.mean() < counts.epsilon.mean() < 2.5 * loose.epsilon.mean()
+    assert not counts.misses_too_many(0.05)
+
+
 BLIND = Tuning(alone=1e-9, few=0)  # the sum rule by itself
 
 

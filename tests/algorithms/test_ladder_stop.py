@@ -66,7 +66,7 @@ def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None
     even, judged = levels[60], levels[61]
     assert (even.judged, judged.judged) == (False, True)
     x = np.concatenate(([judged.settle + 1, -judged.kill], np.zeros(28, dtype=np.int64)))
-    walk = Walk((30,), [FDR], TUNING)
+    walk = Walk((30,), [Watch(FDR, (30,), TUNING)])
     coins = np.zeros(30)
     walk.step(even, x, coins)
     assert not walk.fixed.any()
@@ -85,14 +85,14 @@ def test_marks_tell_certain_from_possible() -> None:
     level = replace(levels_of(groups=30)[50], last=True)
     assert not level.judged
     x = np.array([level.certain + 1, level.certain, 0, -level.certain + 1, -level.certain])
-    walk = Walk((5,), [FPR], TUNING)
+    walk = Walk((5,), [Watch(FPR, (5,), TUNING)])
     walk.step(level, x, np.zeros(5))
     assert walk.certain.tolist() == [True, False, False, False, True]
 
 
 def test_the_balance_takes_each_weight_where_its_group_stopped() -> None:
     level = levels_of()[30]
-    walk = Walk((100,), [FPR], TUNING)
+    walk = Walk((100,), [Watch(FPR, (100,), TUNING)])
     quiet = np.full(100, -10 * level.reach)
     walk.step(level, quiet, np.zeros(100))
     assert walk.fixed.all()
@@ -103,7 +103,7 @@ def test_the_balance_takes_each_weight_where_its_group_stopped() -> None:
 
 def test_what_the_end_of_the_ladder_cut_off_is_known() -> None:
     level = levels_of()[30]
-    walk = Walk((40,), [FPR], TUNING)
+    walk = Walk((40,), [Watch(FPR, (40,), TUNING)])
     walk.step(level, np.zeros(40, dtype=np.int64), np.zeros(40), end=True)
     assert walk.fixed.all()
     assert walk.cut.all()

@@ -79,3 +79,12 @@ def test_the_worst_that_a_group_can_add_is_that_of_a_group_on_the_line() -> None
     for level in LEVELS:
         assert FPR.worst(level) == pytest.approx(_expected(FPR, level, 0), abs=1e-11)
         assert FDR.worst(level) == pytest.approx(_expected(FDR, level, 0), abs=1e-11)
+
+
+@pytest.mark.parametrize("promise", [FPR, FDR], ids=["fpr", "fdr"])
+def test_no_weight_is_larger_than_the_largest(promise: Promise) -> None:
+    for level in every(levels_of(reach=300, false=1e-4)):
+        values, _ = noise(max(level.rate, 0.01))
+        weights = promise.weights(level, values)
+        assert weights.max() <= promise.largest(level)
+        assert promise.largest(level) < 4 or level.rate > 1

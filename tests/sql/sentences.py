@@ -42,6 +42,7 @@ _LITERALS: Mapping[str, Sequence[str]] = {
     "ORDER": ("MIN", "MAX", "MEDIAN"),
     "ALGORITHM": ("'probe'", "'naive'", "'apex'", "'probe-naive'", "'probe-ent'", "'ladder'"),
     "PRIMARY": ("'fnr'", "'fpr'"),
+    "PROOF": ("'audited'", "'strict'"),
     "EXHAUSTED": ("'deny'", "'mark'"),
     "SCOPE": ("'rate'", "'group'"),
     "NUMBER_TYPE": ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL(10,2)", "DECIMAL(18,4)"),
@@ -334,6 +335,8 @@ def _once(sql: str) -> str:
     found: dict[str, str] = {}
     for option in body.split(","):
         found.setdefault(option.split("=")[0].strip(), option.strip())
+    if "strict" in found.get("proof", ""):
+        found["algorithm"] = "algorithm = 'ladder'"
     if "fdr" in found:
         found["algorithm"] = "algorithm = 'ladder'"
         found.pop("primary", None)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from probe_sql.accuracy import ALGORITHMS, UNBOUNDED, Accuracy
-from probe_sql.errors import AccuracyError
+from probe_sql.errors import AccuracyError, PolicyError
+from probe_sql.policy.read import parse_policy
 
 LADDER = Accuracy(algorithm="ladder")
 
@@ -56,3 +57,23 @@ def test_a_strict_proof_needs_the_ladder() -> None:
     assert LADDER.updated({"proof": "strict"}).agreed().proof == "strict"
     with pytest.raises(AccuracyError, match="no strict proof"):
         Accuracy().updated({"proof": "strict"}).agreed()
+
+
+POLICY = """
+[budget]
+epsilon = 1.0
+[defaults]
+fdr = 0.1
+{more}
+[tables.t.columns.a]
+keys = ["x", "y"]
+"""
+
+
+def test_a_policy_may_bound_the_list_if_it_names_the_ladder() -> None:
+    policy = parse_policy(POLICY.format(more="algorithm = 'ladder'"), "p.toml")
+    assert (policy.accuracy().fpr, policy.accuracy().fdr) == (UNBOUNDED, 0.1)
+    paper = policy.accuracy().updated({"algorithm": "probe"}).agreed()
+    assert (paper.fpr, paper.fdr) == (0.1, None)
+    with pytest.raises(PolicyError, match="'probe' cannot bound fdr"):
+        parse_policy(POLICY.format(more="algorithm = 'probe'"), "p.toml")

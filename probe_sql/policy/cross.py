@@ -138,6 +138,10 @@ def _check_defaults(found: Findings, defaults: object, budget: Budget) -> None:
             found.add(at, f"{show(value)} is out of range", f"remove {name}")
         else:
             good[name] = value
+    try:
+        Accuracy().updated(good).agreed()
+    except AccuracyError as error:
+        found.add("defaults", error.what, f"write {error.fix}")
     epsilon = good.get("epsilon")
     if epsilon is None:
         return

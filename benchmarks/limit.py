@@ -1,30 +1,58 @@
-"""How little any mechanism could spend on one atom, whatever it does (theory 6.5)."""
+"""How little any mechanism could spend on a condition, whatever it does (docs/proofs/ladder.md)."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-def least_epsilon(distances: NDArray[np.int64], beta: float, alpha: float) -> float:
-    """The epsilon below which no mechanism keeps both bounds on this instance.
+MOST = 64.0  # an epsilon that is enough for everything
 
-    `distances` are the rows that each group that does not satisfy the condition lacks. With
-    that many rows more it would be missed with probability at most beta, so by group
-    privacy it is left out with probability at most beta exp(epsilon d); and
-    the expected number left out is at least (1 - alpha) of them all. The sum grows with epsilon.
+
+def returned(distances: Ints, epsilon: float, beta: float) -> Floats:
+    """The least chance to be returned of groups that lack so many rows each.
+
+    A group that lacks none is missed with probability at most beta. One row less multiplies
+    the chance to be left out by at most exp(epsilon) and the chance to be returned by at
+    least exp(-epsilon): the first binds while few are left out, then the second.
     """
-    wanted = (1 - alpha) * distances.size
-    if distances.size == 0 or min(1.0, beta) * distances.size >= wanted:
+    few = math.log(1 / beta) - np.logaddexp(0.0, epsilon)
+    rows = math.floor(few / epsilon) + 1 if few >= 0 else 0
+    d = distances.astype(np.float64)
+    near = 1 - beta * np.exp(epsilon * np.minimum(d, rows))
+    result: Floats = near * np.exp(-epsilon * np.maximum(d - rows, 0.0))
+    return result
+
+
+def least_epsilon(distances: Ints, beta: float, alpha: float) -> float:
+    """The epsilon below which no mechanism keeps fnr = beta and fpr = alpha on this instance.
+
+    `distances` are the rows that each group that does not satisfy the condition lacks.
+    """
+    return _least(lambda e: returned(distances, e, beta).sum() <= alpha * distances.size)
+
+
+def least_epsilon_listed(distances: Ints, true: int, beta: float, gamma: float) -> float:
+    """The same for fnr = beta and fdr = gamma, where `true` groups satisfy the condition."""
+
+    def enough(epsilon: float) -> bool:
+        false = float(returned(distances, epsilon, beta).sum())
+        return (1 - gamma) * false <= gamma * true if true else false <= gamma
+
+    return _least(enough)
+
+
+def _least(enough: Callable[[float], bool]) -> float:
+    """The least epsilon that is enough; 0 where next to nothing is."""
+    low, high = 1e-9, MOST
+    if enough(low):
         return 0.0
-
-    def left_out(epsilon: float) -> float:
-        return float(np.minimum(1.0, beta * np.exp(np.minimum(epsilon * distances, 700.0))).sum())
-
-    low, high = 0.0, 1.0
-    while left_out(high) < wanted:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if left_out(middle) >= wanted else (middle, high)
+    for _ in range(80):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return low

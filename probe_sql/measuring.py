@@ -117,6 +117,8 @@ class Step:
     """One line of the trace: what was measured, how finely, and what came of it.
 
     The two estimates count groups returned falsely; with primary = 'fpr', groups missed.
+    `balance`, at the end of a walk, is the sum of all weights, each at its own stopping level:
+    in expectation at least the false groups beyond what is allowed.
     """
 
     atom: str
@@ -127,6 +129,7 @@ class Step:
     groups: int
     estimated_fp: float | None = None
     allowed_fp: float | None = None
+    balance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ class Guarantee:
     fnr: float | None
     fpr: float | None
     text: str
+    fdr: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

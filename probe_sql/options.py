@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms import NAMES
+from probe_sql.accuracy import PAPER_FPR, UNBOUNDED, Accuracy
+from probe_sql.algorithms import BEYOND, NAMES
 from probe_sql.errors import AccuracyError
 
 
@@ -65,8 +65,8 @@ class Option:
 
 
 _EXAMPLES = {
-    "fnr": "0.05", "fpr": "0.1", "epsilon": "1.0", "u": "0.3", "split": "0.5", "steps": "4",
-    "fine_steps": "3", "margin": "10", "confidence": "0.95",
+    "fnr": "0.05", "fpr": "0.1", "fdr": "0.1", "epsilon": "1.0", "u": "0.3", "split": "0.5",
+    "steps": "4", "fine_steps": "3", "margin": "10", "confidence": "0.95",
 }  # fmt: skip
 
 OPTIONS: Mapping[str, Option] = MappingProxyType(
@@ -75,6 +75,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         for option in (
             Option("fnr", "number", "beta: bound on the probability of missing a group", 0, 0.5),
             Option("fpr", "number", "alpha: bound on the rate of false groups", 0, 1),
+            Option("fdr", "number", "gamma: bound on the share of false groups among those listed",
+                   0, 1),
             Option("epsilon", "number", "the most this query may spend", 0, 1e6),
             Option("algorithm", "choice", "how the query is answered", choices=NAMES),
             Option(
@@ -92,6 +94,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                    choices=("deny", "mark")),
             Option("fpr_scope", "choice", "what fpr bounds: the rate over all, or each group",
                    choices=("rate", "group")),
+            Option("proof", "choice", "how fpr and fdr are proved: up to a normal tail, or fully",
+                   choices=("audited", "strict")),
             Option("fuse", "flag", "one scan for all atoms (true) or one for each (false)"),
         )
     }
@@ -99,7 +103,12 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
 
 
 def updated(accuracy: Accuracy, options: Mapping[str, Any]) -> Accuracy:
-    """`accuracy` with `options` checked and applied; unknown names are errors."""
+    """`accuracy` with `options` checked and applied; unknown names are errors.
+
+    The options of one call are one level (a clause, arguments, a policy): a bound on false
+    groups replaces the one of the other kind from further away, unless both are named.
+    Naming an algorithm of the paper brings back its `fpr`.
+    """
     checked: dict[str, Any] = {}
     for name, value in options.items():
         if name == "ranges":
@@ -111,7 +120,38 @@ def updated(accuracy: Accuracy, options: Mapping[str, Any]) -> Accuracy:
                 f"there is no accuracy option named {name!r}",
                 fix=f"use one of {', '.join(OPTIONS)}",
             )
+    if "fpr" in checked or "fdr" in checked:
+        checked = {"fpr": UNBOUNDED, "fdr": None, **checked}
+    elif checked.get("algorithm", BEYOND[0]) not in BEYOND and accuracy.fdr is not None:
+        checked |= {"fpr": min(accuracy.fpr, PAPER_FPR), "fdr": None}
     return replace(accuracy, **checked)
+
+
+def agreed(accuracy: Accuracy) -> Accuracy:
+    """These options, or `AccuracyError` where two of them exclude each other."""
+    name = accuracy.algorithm
+    if accuracy.proof == "strict" and name not in BEYOND:
+        raise AccuracyError(
+            f"algorithm = '{name}' has no strict proof",
+            why="it returns what an estimate of false groups allows",
+            fix=f"algorithm = '{BEYOND[0]}', or leave proof out",
+        )
+    if accuracy.fdr is None:
+        return accuracy
+    if name not in BEYOND:
+        raise AccuracyError(
+            f"algorithm = '{name}' cannot bound fdr",
+            why="it estimates false groups as a share of all groups, not of those listed",
+            fix=f"algorithm = '{BEYOND[0]}', or fpr = {PAPER_FPR:g} instead of fdr",
+        )
+    for option, value in (("primary", accuracy.primary), ("fpr_scope", accuracy.fpr_scope)):
+        if value in ("fpr", "group"):
+            raise AccuracyError(
+                f"fdr and {option} = '{value}' exclude each other",
+                why=f"{option} = '{value}' bounds false groups one by one",
+                fix=f"leave one of the two out, or fpr = {PAPER_FPR:g} with {option} = '{value}'",
+            )
+    return accuracy
 
 
 def check_ranges(value: Any) -> Mapping[str, float]:

@@ -293,7 +293,7 @@ class Connection:
             charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.words, min_entropy=outcome.details.get("min_entropy"),
-            trace=outcome.trace,
+            trace=outcome.trace, fdr=outcome.guarantee.fdr,
         )  # fmt: skip
         columns = tuple(output.name for output in plan.query.outputs)
         if outcome.status == "denied":

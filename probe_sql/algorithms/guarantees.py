@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from probe_sql.accuracy import Accuracy
+from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.measuring import Guarantee
 
 _MISS = (
@@ -29,39 +29,53 @@ _TRUE_RATE = (
     "the false groups are in expectation at most {bound:g} of the groups that do not satisfy it",
     "the missed groups are in expectation at most {bound:g} of the groups that satisfy it",
 )
-_EACH = (
-    "a group that does not satisfy it is returned as certain with probability at most {bound:g}",
-    "a group that satisfies it is certainly left out with probability at most {bound:g}",
+_LISTED = (
+    "on average over the noise at most {bound:g} of the groups listed do not satisfy it (if none"
+    " does, about {bound:g} group is listed)"
 )
+_ONE_MORE = ", these and one more taken together"
+_CERTAIN = (
+    "with probability {bound:g} every group marked certain satisfies it",
+    "with probability {bound:g} every group that is certain, listed or not, is so rightly",
+)
+_EACH = "a group that does not satisfy it is returned as certain with probability at most {bound:g}"
+_OPEN = "; groups marked possible are undecided"
 _DENIAL = ", where a denial is no error"
 _CAPPED = " All of this is about the rows that the caps on one person keep."
 
 
 def one_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
     """The a priori bound alone."""
-    return _two(accuracy, _NO_RATE, 0.0, None, "", capped=capped)
+    return _two(accuracy, _NO_RATE[accuracy.primary == "fpr"], None, capped)
 
 
 def two_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
     """The a priori bound for each group, and the other rate as estimated."""
-    return _two(accuracy, _RATE, accuracy.fpr, accuracy.fpr, _DENIAL, capped=capped)
+    other = _RATE[accuracy.primary == "fpr"].format(bound=accuracy.fpr)
+    return _two(accuracy, other, accuracy.fpr, capped, _DENIAL)
 
 
 def both(accuracy: Accuracy, capped: bool) -> Guarantee:
-    """An a priori bound for each group, and one on the expected rate of the other error.
+    """An a priori bound for each group, and one on the expected number of the other errors.
 
     With fpr_scope = 'group', both for each group.
     """
     if accuracy.fpr_scope == "group":
-        return marked(accuracy, accuracy.fpr, capped)
-    return _two(accuracy, _TRUE_RATE, accuracy.fpr, accuracy.fpr, _DENIAL, capped=capped)
+        return _two(accuracy, _EACH.format(bound=accuracy.fpr) + _OPEN, accuracy.fpr, capped)
+    more = _ONE_MORE if accuracy.proof == "strict" else ""
+    fpr = accuracy.fpr if accuracy.fpr < UNBOUNDED else None
+    others = []
+    if fpr is not None:
+        others.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr) + more)
+    if accuracy.fdr is not None:
+        others.append(_LISTED.format(bound=accuracy.fdr) + more)
+    return _two(accuracy, "; ".join(others), fpr, capped, _DENIAL, accuracy.fdr)
 
 
-def marked(accuracy: Accuracy, wrongly: float, capped: bool) -> Guarantee:
+def marked(accuracy: Accuracy, doubt: float, capped: bool) -> Guarantee:
     """The a priori bound, and one for groups marked certain; nothing for those left open."""
-    whole = accuracy.fpr if accuracy.fpr_scope == "group" else None
-    end = "; groups marked possible are undecided"
-    return _two(accuracy, _EACH, wrongly, whole, "", end, capped=capped)
+    certain = _CERTAIN[accuracy.primary == "fpr"].format(bound=1 - doubt)
+    return _two(accuracy, certain + _OPEN, None, capped)
 
 
 def or_else(first: Guarantee, other: Guarantee) -> Guarantee:
@@ -70,6 +84,7 @@ def or_else(first: Guarantee, other: Guarantee) -> Guarantee:
         first.fnr if first.fnr == other.fnr else None,
         first.fpr if first.fpr == other.fpr else None,
         f"{first.text} Or, if the budget ends first: {other.text}",
+        first.fdr if first.fdr == other.fdr else None,
     )
 
 
@@ -100,15 +115,15 @@ def denied() -> Guarantee:
 
 
 def _two(
-    accuracy: Accuracy, other: tuple[str, str], bound: float, rate: float | None,
-    after: str, end: str = "", *, capped: bool,
+    accuracy: Accuracy, other: str, rate: float | None, capped: bool, after: str = "",
+    fdr: float | None = None,
 ) -> Guarantee:  # fmt: skip
     side = accuracy.primary == "fpr"
     first = _MISS[side].format(bound=accuracy.fnr)
-    text = f"{first[0].upper()}{first[1:]}{after}; {other[side].format(bound=bound)}{end}."
+    text = f"{first[0].upper()}{first[1:]}{after}; {other}."
     bounds = (accuracy.fnr, rate)
     fnr, fpr = reversed(bounds) if side else bounds
-    return _capped(Guarantee(fnr, fpr, text), capped)
+    return _capped(Guarantee(fnr, fpr, text, fdr), capped)
 
 
 def _capped(guarantee: Guarantee, capped: bool) -> Guarantee:

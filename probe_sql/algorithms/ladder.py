@@ -1,21 +1,19 @@
-"""`ladder`: one noise, sharpened step by step until the other groups say that it suffices."""
+"""`ladder`: one number for the condition, sharpened until the other groups say it suffices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms import guarantees, mirror, walk
-from probe_sql.algorithms.ladder_groups import Charges, Groups, View
-from probe_sql.algorithms.ladder_path import Part, choose, climbed
-from probe_sql.algorithms.ladder_rungs import Rung, Rungs, Stage, Tuning, settled
-from probe_sql.algorithms.ladder_stop import Rule
-from probe_sql.algorithms.ladder_values import Values
+from probe_sql.accuracy import UNBOUNDED, Accuracy
+from probe_sql.algorithms import guarantees, mirror, tslm, walk
+from probe_sql.algorithms.ladder_levels import Level, Levels, Shares, Tuning
+from probe_sql.algorithms.ladder_stop import Walk, Watch
+from probe_sql.algorithms.ladder_strict import WIDTH, Wager
+from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
-from probe_sql.algorithms.record import Record
+from probe_sql.algorithms.record import Record, up
 from probe_sql.logic.formula import Constant, Leaf, atoms
 from probe_sql.measuring import (
     AtomSpec,
@@ -30,37 +28,42 @@ from probe_sql.measuring import (
     Task,
 )
 
-WHOLE = "the condition"  # in the trace, where it is measured as one number
+WHOLE = "the condition"  # its name in the trace
 
 
 class Ladder:
-    """Both error rates bounded, at the coarsest noise that allows it.
+    """Both kinds of error bounded, at the coarsest noise that allows it.
 
-    Privacy: values come from `Meter.reveal` alone, each level charged before it is drawn; a
-    group loses, for each measure, the finest level at which it was revealed. A condition of
-    several atoms is one measure of sensitivity 1, unless the answer shows others. Which
-    level comes next, for whom, and when to stop are functions of what was revealed.
-    Utility: a group's levels and its stopping step are functions of the other groups'
-    noise, so at that step its own noise is as if freshly drawn: it is missed with probability at
-    most fnr. False groups are in expectation at most fpr of those that do not satisfy the
-    formula, by an estimate that is not too small for any values (docs/proofs/ladder.md).
+    Privacy: the one number comes from `Meter.reveal` alone, each level charged before it is
+    drawn; a group loses the finest level at which it was revealed. Values that the answer
+    shows come from `Meter.draw`, for returned groups. Which level comes next, when to stop and
+    how a coin falls depend on the data through what was revealed only.
+    Utility: a group's stopping level is a function of the other groups' noise, so there its
+    own noise is as if freshly drawn: it is missed with probability at most fnr. False
+    groups are in expectation at most fpr of those that do not satisfy the condition, or fdr
+    of those returned (docs/proofs/ladder.md).
     Paper: beyond it.
     """
 
     name = "ladder"
 
-    def __init__(self, tuning: Tuning | None = None) -> None:
+    def __init__(
+        self, tuning: Tuning | None = None, coins: np.random.Generator | None = None
+    ) -> None:
         self._tuning = tuning or Tuning()
+        # They choose between two answers that privacy allows alike, so no secret rests on them.
+        self._coins = coins or np.random.default_rng()
 
     def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
         faced = mirror.faced_accuracy(_scoped(accuracy))
         promise = guarantees.both(faced, capped)
         if faced.on_exhausted == "mark" and faced.fpr_scope == "rate":
-            wrongly = settled(faced, self._tuning) * faced.fpr
-            promise = guarantees.or_else(promise, guarantees.marked(faced, wrongly, capped))
+            marked = guarantees.marked(faced, self._tuning.doubt, capped)
+            promise = guarantees.or_else(promise, marked)
         return promise
 
     def first_draws(self, task: Task) -> FirstDraws:
+        task = replace(task, accuracy=_scoped(task.accuracy))
         return _first_level(mirror.faced(task), self._tuning)
 
     def run(self, task: Task, meter: Meter) -> Outcome:
@@ -68,7 +71,12 @@ class Ladder:
         return mirror.run(self._decide, task, meter)
 
     def _decide(self, task: Task, meter: Meter) -> Outcome:
-        return _Run(folded(task, meter), meter, self._tuning).outcome()
+        if isinstance(task.formula, Constant):
+            everyone: Mask = np.ones(task.groups, dtype=np.bool_)
+            held = walk.value(task.formula, lambda _: everyone, task.groups)
+            promise = guarantees.both(task.accuracy, task.capped)
+            return Record(task, meter).answer(held, promise)
+        return _Run(task, meter, self._tuning, self._coins).outcome()
 
 
 def _scoped(accuracy: Accuracy) -> Accuracy:
@@ -76,202 +84,189 @@ def _scoped(accuracy: Accuracy) -> Accuracy:
     return replace(accuracy, fpr_scope="rate") if accuracy.primary == "fpr" else accuracy
 
 
-def folded(task: Task, meter: Meter) -> Task:
-    """The same question about one number: how many rows a group is inside the condition.
-
-    Left as it is where the condition is one atom, or where the answer shows measured values.
-    """
-    return _of_one(task, meter.fold(task.formula, task.atoms)) if _as_one(task) else task
-
-
-def _as_one(task: Task) -> bool:
-    return not isinstance(task.formula, Leaf | Constant) and not task.shown
-
-
-def _of_one(task: Task, measure: int) -> Task:
-    reach = max(task.atoms[i].range / task.atoms[i].delta for i in atoms(task.formula))
-    whole = AtomSpec(WHOLE, measure, 1, 0, 1, reach)
-    return replace(task, atoms=(whole,), formula=Leaf(0))
-
-
 def _first_level(task: Task, tuning: Tuning) -> FirstDraws:
-    """The coarsest level of every measure, or of the one number that stands for all."""
+    """The coarsest level of the one number."""
     if isinstance(task.formula, Constant):
         return FirstDraws("first level", {}, ())
-    asked = _of_one(task, 0) if _as_one(task) else task
-    rungs = Rungs(asked, tuning, lambda _: True)
-    stage = rungs.stage(dict.fromkeys(rungs.order, 0))
-    if asked is task:
-        draws = {
-            atom: FirstDraw(stage.dead[atom], stage.shares[atom], rung.epsilon)
-            for rung in stage.rungs
-            for atom in rungs.members[rung.measure]
-        }
-        numbers = tuple((frozenset({rung.measure}), rung.epsilon) for rung in stage.rungs)
-        return FirstDraws("first level", draws, numbers)
-    (rung,), used = stage.rungs, atoms(task.formula)
+    shown = _shown_atom(task)
+    number = shown or _condition(task, 0)
+    groups = task.groups or tuning.few + 1  # where only the database knows how many there are
+    shares = shares_of(task.accuracy, groups, tuning)
+    reach = number.range / number.delta
+    levels = Levels(groups, reach, number.delta, shares, tuning, lambda _: True, task.accuracy.u)
+    level, used = levels[0], atoms(task.formula)
     draws = {  # one number, in the steps of each atom's own measure
-        atom: FirstDraw(stage.dead[0] * task.atoms[atom].delta, stage.shares[0], rung.epsilon)
+        atom: FirstDraw(
+            level.reach * (1 if shown else task.atoms[atom].delta), level.miss, level.epsilon
+        )
         for atom in used
     }
     behind = frozenset(task.atoms[atom].measure for atom in used)
-    title = f"first level of {WHOLE}, measured as one number"
-    return FirstDraws(title, draws, ((behind, rung.epsilon),))
+    title = "first level" if shown else f"first level of {WHOLE}, measured as one number"
+    again = bool(task.shown - {shown.measure} if shown else task.shown)
+    return FirstDraws(title, draws, ((behind, level.epsilon),), again=again)
 
 
-@dataclass(slots=True)
-class _World:
-    """The walk as those groups see it whose choices, each made by the others, agree."""
+def share_alone(accuracy: Accuracy, groups: int, tuning: Tuning) -> float:
+    """The share of both bounds that is kept for judging groups one by one."""
+    few = groups <= tuning.few or accuracy.fpr_scope == "group"
+    return tuning.alone_of_few if few else tuning.alone
 
-    groups: Groups
-    levels: Mapping[int, int]
-    waiting: Mask  # groups that have not stopped
-    last: Part
-    changes: int  # of the part, so far
+
+def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
+    """What each way to an answer may take of the bounds, for one group.
+
+    One group's share of fdr is fdr (1 - fnr)/groups: if all groups took theirs, false ones
+    would be at most fdr (1 - fnr), and one group that satisfies the condition makes up for it.
+    """
+    alone = share_alone(accuracy, groups, tuning)
+    false = accuracy.fpr
+    if accuracy.fdr is not None:
+        false = min(false, accuracy.fdr * (1 - accuracy.fnr) / groups)
+    return Shares(
+        (1 - alone) * accuracy.fnr, alone * accuracy.fnr, alone * false, (1 - alone) * false
+    )
+
+
+def promises_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> list[Promise]:
+    """The bounds that the sum over all groups watches over."""
+    alone = share_alone(accuracy, groups, tuning)
+    width = WIDTH if accuracy.proof == "strict" else tuning.width
+    found: list[Promise] = []
+    if accuracy.fpr_scope == "rate" and accuracy.fpr < UNBOUNDED:
+        found.append(Promise((1 - alone) * accuracy.fpr, False, width))
+    if accuracy.fdr is not None:
+        lost = alone * accuracy.fnr
+        found.append(Promise((1 - alone) * accuracy.fdr, True, width, lost))
+    return found
+
+
+def watches_of(
+    accuracy: Accuracy, shape: tuple[int, ...], tuning: Tuning, levels: int
+) -> list[Watch]:
+    """The stopping rule of each promise: with a margin, or by a bet over all levels."""
+    promises = promises_of(accuracy, shape[-1], tuning)
+    if accuracy.proof == "strict":
+        return [Wager(promise, shape, tuning, levels) for promise in promises]
+    return [Watch(promise, shape, tuning) for promise in promises]
+
+
+def one_number(task: Task, meter: Meter) -> AtomSpec:
+    """The number that the walk decides on: how many rows a group is inside the condition.
+
+    A condition of one comparison whose aggregate the answer shows is decided on that
+    aggregate itself, in its own units: then its value costs nothing more.
+    """
+    return _shown_atom(task) or _condition(task, meter.fold(task.formula, task.atoms))
+
+
+def _shown_atom(task: Task) -> AtomSpec | None:
+    if isinstance(task.formula, Leaf) and task.atoms[task.formula.atom].measure in task.shown:
+        return task.atoms[task.formula.atom]
+    return None
+
+
+def _condition(task: Task, measure: int) -> AtomSpec:
+    reach = max(task.atoms[i].range / task.atoms[i].delta for i in atoms(task.formula))
+    return AtomSpec(WHOLE, measure, 1, 0, 1, reach)
 
 
 class _Run:
-    """One run: its worlds, and the answers of the groups that have stopped."""
+    """One run: the levels that the budget covers, and the walk over them."""
 
-    def __init__(self, task: Task, meter: Meter, tuning: Tuning) -> None:
-        accuracy = task.accuracy
-        self.task = task
-        self.meter = meter
+    def __init__(
+        self, task: Task, meter: Meter, tuning: Tuning, coins: np.random.Generator
+    ) -> None:
+        self.task, self.meter, self.tuning, self.coins = task, meter, tuning, coins
         self.record = Record(task, meter)
         self.everyone = self.record.everyone()
-        self.rungs = Rungs(task, tuning, self._affordable)
-        self.charges = Charges(task, self.rungs.clauses)
-        self.values = Values(task.groups, self._release)
-        self.rule: Rule | None = None
-        if accuracy.fpr_scope == "rate":
-            self.rule = Rule(
-                accuracy.fpr - 2 * self.rungs.wrongly,
-                accuracy.fnr,
-                tuning.margin,
-                1 / (1 - self.rungs.killed),
-            )
-        start = dict.fromkeys(self.rungs.order, 0)
-        groups = Groups(task, self.charges)
-        first = self.rungs.parts[0] if self.rungs.parts else frozenset[int]()
-        self.worlds = [_World(groups, start, self.everyone, first, 0)]
-        self.returned: Mask = np.zeros(task.groups, dtype=np.bool_)
-        self.certain: Mask = np.zeros(task.groups, dtype=np.bool_)
-        # The step at which each group stopped, and the levels of the measures there.
-        self.stopped: Ints = np.zeros(task.groups, dtype=np.int64)
-        self.levels: Ints = np.zeros((len(self.rungs.order), task.groups), dtype=np.int64)
-        self.stage = Stage((), {}, {}, False)
-        self.next: Mapping[int, int] = start  # the levels that a denial was about
-        self.steps = self.splits = 0
+        self.number = one_number(task, meter)
+        self.shown = sorted(task.shown - {self.number.measure})
+        accuracy, number = task.accuracy, self.number
+        self.levels = Levels(
+            task.groups, number.range / number.delta, number.delta,
+            shares_of(accuracy, task.groups, tuning), tuning,
+            lambda epsilon: meter.affordable(*self._prices(epsilon)), accuracy.u,
+        )  # fmt: skip
+        shape = (task.groups,)
+        self.walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height))
 
     def outcome(self) -> Outcome:
-        """Climb until every group has stopped, or to the end of the budget."""
-        formula, accuracy = self.task.formula, self.task.accuracy
-        if isinstance(formula, Constant):
-            held = walk.value(formula, lambda _: self.everyone, self.task.groups)
-            return self.record.answer(held, guarantees.both(accuracy, self.task.capped))
-        if not self.rungs.height:
-            return self._denied("the first level")
-        # Where what is open is marked, the other worlds climb on: their groups have no answer yet.
-        hasty = self.rule is not None and accuracy.on_exhausted == "deny"
-        exhausted = False
+        """Climb until every answer is fixed, or to the end of the budget."""
+        accuracy, top = self.task.accuracy, self.levels.height
+        marking = accuracy.on_exhausted == "mark" or accuracy.fpr_scope == "group"
         try:
-            while self.worlds and not (exhausted and hasty):
-                exhausted = self._climb() or exhausted
-        except OverBudget:
-            return self._denied("the next level")
-        details = {
-            "steps": self.steps,
-            "worlds": 1 + self.splits,
-            "stopped": self.stopped,
-            "levels": self.levels,
-            "decided": self.certain,
-        }
-        if exhausted and hasty:
-            return self._denied("the next level")
-        promise, certain = guarantees.both(accuracy, self.task.capped), self.certain
-        if self.rule is not None and not exhausted:
-            return self.record.answer(self.returned, promise, None, **details)
-        if self.rule is not None:
-            promise = guarantees.marked(accuracy, self.rungs.wrongly, self.task.capped)
-        return self.record.answer(self.returned, promise, certain, **details)
+            for number in range(top):
+                level = self.levels[number]
+                self._look(level, number + 1, end=marking and number == top - 1)
+                if self.walk.fixed.all():
+                    return self._answer(level)
+        except OverBudget:  # others may draw on the same budget
+            top = len(self.record.trace)
+        return self._denied(top)
 
-    def _climb(self) -> bool:
-        """One step of every world. True where one of them has no level left."""
-        self.steps += 1
-        following: list[_World] = []
-        exhausted = False
-        for world in self.worlds:
-            view = self._look(world)
-            if not world.waiting.any():
-                continue
-            free = self.rule is not None and world.changes < self.rungs.tuning.changes
-            last = world.last if free else None
-            parts, picks = choose(self.rungs, self.charges, world.levels, view, last)
-            if not parts:
-                self.next = {a: level + 1 for a, level in world.levels.items()}
-                self._leave(world, view, world.waiting)
-                exhausted = True
-                continue
-            used = np.flatnonzero(np.bincount(picks[world.waiting])).tolist()
-            self.splits += len(used) - 1
-            for number, pick in enumerate(used):
-                groups = world.groups.copy() if number else world.groups
-                part = parts[pick]
-                levels = climbed(self.rungs, world.levels, part)
-                members, changes = world.waiting & (picks == pick), world.changes
-                changes += part != world.last
-                following.append(_World(groups, levels, members, part, changes))
-        self.worlds = following
-        return exhausted
+    def _look(self, level: Level, number: int, *, end: bool) -> None:
+        spec = self.number
+        noisy = self.record.reveal(spec.measure, level.epsilon, self.everyone)
+        excess = tslm.excess(spec, noisy)
+        self.walk.step(level, excess, self.coins.random(excess.shape), end=end)
+        false, allowed = self._estimate(level, excess)
+        self.record.trace.append(
+            Step(
+                spec.name, number, level.reach, level.miss, level.epsilon, self.task.groups,
+                false, allowed,
+            )
+        )  # fmt: skip
 
-    def _look(self, world: _World) -> View:
-        """Reveal a world's levels and let go of the groups that may stop there."""
-        self.stage, self.next = self.rungs.stage(world.levels), world.levels
-        begun = len(self.record.trace)
-        view = world.groups.look(self.stage, self._read)
-        stopped = self.everyone if self.stage.final else world.groups.decided
-        if self.rule is not None:
-            stopped = stopped | self.rule.stopped(view)
-            false, allowed = self.rule.estimate(view)
-            self.record.trace[begun:] = [
-                replace(step, estimated_fp=false, allowed_fp=allowed)
-                for step in self.record.trace[begun:]
-            ]
-        self._leave(world, view, world.waiting & stopped)
-        return view
+    def _estimate(self, level: Level, excess: Ints) -> tuple[float | None, float | None]:
+        """Estimated false groups at a level and how many are allowed, for the first promise."""
+        if not self.walk.watches:
+            return None, None
+        promise, weights = self.walk.watches[0].promise, self.walk.watches[0].weights
+        living, total = float(level.living(excess).sum()), float(weights.sum())
+        if promise.listed:
+            allowed = promise.rate * living
+        else:
+            true = (living - promise.rate * excess.size - total) / (1 - promise.rate)
+            allowed = promise.rate * (excess.size - true)
+        return max(total + allowed, 0.0), max(allowed, 0.0)
 
-    def _leave(self, world: _World, view: View, groups: Mask) -> None:
-        """Write down the answers of groups that stop."""
-        self.returned[groups] = view.alive[groups]
-        self.certain[groups] = world.groups.decided[groups] | self.stage.final
-        self.stopped[groups] = self.steps
-        for row, measure in enumerate(self.rungs.order):
-            self.levels[row, groups] = world.levels[measure]
-        world.waiting = world.waiting & ~groups
+    def _answer(self, level: Level) -> Outcome:
+        """The answer, after the values that it shows were drawn for returned groups."""
+        accuracy, found = self.task.accuracy, self.walk
+        if found.returned.any():
+            for measure, epsilon, _ in self._prices(level.epsilon)[0]:
+                self.record.draw_values(measure, epsilon, found.returned)
+        capped = self.task.capped
+        if accuracy.fpr_scope == "group":
+            certain: Mask = found.alone | level.last
+        else:
+            certain = found.certain
+        if found.cut.any() and accuracy.fpr_scope == "rate":
+            guarantee = guarantees.marked(accuracy, self.tuning.doubt, capped)
+        else:
+            guarantee = guarantees.both(accuracy, capped)
+        balances = [float(balance) for balance in found.balances()]
+        trace = self.record.trace
+        if balances:
+            trace[-1] = replace(trace[-1], balance=balances[0])
+        return self.record.answer(
+            found.returned, guarantee, certain,
+            steps=len(trace), balances=balances, alone=found.alone,
+        )  # fmt: skip
 
-    def _read(self, rung: Rung, groups: Mask) -> Ints:
-        floor = min(world.levels[rung.measure] for world in self.worlds)
-        return self.values.read(rung, groups, self.rungs.rung, floor)
+    def _prices(self, epsilon: float) -> tuple[list[Draw], list[Draw]]:
+        """Values that are shown and a level of the number: together as much as two levels."""
+        values = [(m, epsilon / len(self.shown), self.everyone) for m in self.shown]
+        return values, [(self.number.measure, epsilon, self.everyone)]
 
-    def _release(self, rung: Rung, groups: Mask) -> Ints:
-        noisy = self.record.reveal(rung.measure, rung.epsilon, groups)
-        members = self.rungs.members[rung.measure]
-        reach = min(self.stage.dead[atom] for atom in members)
-        share = max(self.stage.shares[atom] for atom in members)
-        name = ", ".join(self.task.atoms[atom].name for atom in members)
-        count = int(np.count_nonzero(groups))
-        self.record.trace.append(Step(name, self.steps, reach, share, rung.epsilon, count))
-        return noisy
-
-    def _affordable(self, prices: Mapping[int, float]) -> bool:
-        return self.meter.affordable([], self._everywhere(prices))
-
-    def _everywhere(self, prices: Mapping[int, float]) -> list[Draw]:
-        return [(measure, epsilon, self.everyone) for measure, epsilon in prices.items()]
-
-    def _denied(self, what: str) -> Outcome:
-        """The denial that names the price of the levels that were next."""
-        prices = {a: self.rungs.epsilon(a, level) for a, level in self.next.items()}
-        return self.record.deny_budget(
-            what, [], self._everywhere(prices), steps=self.steps, worlds=1 + self.splits
-        )
+    def _denied(self, level: int) -> Outcome:
+        """The denial that names what the next level would have taken, a lower bound."""
+        needed = self.meter.loss_after(*self._prices(self.levels.epsilon(level)))
+        what = "the next level" if level else "the first level"
+        return self.record.deny(
+            f"{what} would bring the loss to {needed:.4g}, above"
+            f" epsilon = {self.task.accuracy.epsilon:.4g}; an answer needs at least"
+            f" epsilon = {up(needed)}, and may need more",
+            limit="epsilon", needed=needed, steps=len(self.record.trace),
+        )  # fmt: skip

@@ -30,12 +30,14 @@ class FirstDraws:
 
     `atoms` has an entry for every atom of the formula. `numbers` are the noisy numbers behind
     them: the measures that each is made of, and its epsilon. `whole`: nothing is drawn later.
+    `again`: values that the answer shows cost as much again as the decision.
     """
 
     title: str
     atoms: Mapping[int, FirstDraw]
     numbers: tuple[tuple[frozenset[int], float], ...]
     whole: bool = False
+    again: bool = False
 
     @property
     def epsilon(self) -> float:

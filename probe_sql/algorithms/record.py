@@ -53,6 +53,10 @@ class Record:
         self._remember(measure, epsilon, groups, noisy)
         return noisy
 
+    def draw_values(self, measure: int, epsilon: float, groups: Mask) -> None:
+        """Fresh values of a measure for `groups`, to be shown."""
+        self._remember(measure, epsilon, groups, self.meter.draw(measure, epsilon, groups))
+
     def _remember(self, measure: int, epsilon: float, groups: Mask, noisy: Ints) -> None:
         if measure not in self._noisy:
             self._noisy[measure] = (np.zeros_like(noisy), np.zeros(noisy.size))

@@ -28,8 +28,8 @@ class Privacy:
     """What an answer cost, what it may have cost at most, and what it promises.
 
     `epsilon` is what the ledger charged: the ex-post loss, or the least price of a scan.
-    `fnr` and `fpr` are the bounds the answer carries (None: no such bound); `guarantee` says
-    them in a sentence.
+    `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound); `guarantee`
+    says them in a sentence.
     """
 
     epsilon: float
@@ -42,13 +42,15 @@ class Privacy:
     unit: str = "row"
     min_entropy: float | None = None
     trace: tuple[Step, ...] = ()
+    fdr: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, as `query --format json` prints them."""
         return {
             "epsilon": self.epsilon, "epsilon_max": self.epsilon_max, "fnr": self.fnr,
-            "fpr": self.fpr, "algorithm": self.algorithm, "remaining": self.remaining,
-            "unit": self.unit, "min_entropy": self.min_entropy, "guarantee": self.guarantee,
+            "fpr": self.fpr, "fdr": self.fdr, "algorithm": self.algorithm,
+            "remaining": self.remaining, "unit": self.unit, "min_entropy": self.min_entropy,
+            "guarantee": self.guarantee,
         }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from probe_sql import algorithms
+from probe_sql.accuracy import UNBOUNDED
 from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
@@ -195,7 +196,9 @@ def as_text(explanation: Explanation) -> str:
     plan, a = explanation.plan, explanation.plan.accuracy
     keys = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in plan.query.keys)
     groups = "" if plan.groups is None else f", {plan.groups:,} groups"
-    options = f"{a.algorithm}, fnr {a.fnr:g}, fpr {a.fpr:g}, epsilon at most {a.epsilon:g}"
+    bounds = {"fnr": a.fnr, "fpr": a.fpr if a.fpr < UNBOUNDED else None, "fdr": a.fdr}
+    asked = ", ".join(f"{name} {bound:g}" for name, bound in bounds.items() if bound is not None)
+    options = f"{a.algorithm}, {asked}, epsilon at most {a.epsilon:g}"
     lines = [
         f"table       {plan.query.relation.table.name}, {_unit_text(plan)}",
         f"groups      by {keys}{groups}",
@@ -281,6 +284,11 @@ def _cost_lines(explanation: Explanation) -> list[str]:
     lines = [f"cost        {first}"]
     if explanation.people is not None:
         lines += [f"            {line}" for line in explanation.people.lines()]
+    if explanation.first.again:
+        lines.append(
+            "            values of the SELECT list: as much again as the decision, which may"
+            f" therefore use at most {plan.accuracy.epsilon / 2:.4g}"
+        )
     if plan.release_epsilon:
         lines.append(f"            values of the SELECT list: epsilon {plan.release_epsilon:.4g}")
     if explanation.epsilon_first + plan.release_epsilon > plan.accuracy.epsilon:

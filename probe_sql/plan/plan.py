@@ -16,7 +16,7 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
 from probe_sql.measuring import AtomSpec, Ints, Task
-from probe_sql.options import updated
+from probe_sql.options import agreed, updated
 from probe_sql.plan.normal import Measure
 from probe_sql.plan.passes import Aggregate, Atom, drafted
 from probe_sql.plan.release import Releases
@@ -112,11 +112,11 @@ def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any])
     accuracy = updated(policy.accuracy(), arguments)
     for name, value in query.options.items():
         try:
-            accuracy = updated(accuracy, {name: value})
+            updated(accuracy, {name: value})
         except AccuracyError as error:
             error.span = query.option_spans.get(name)
             raise error.located(query.sql)  # noqa: B904 - the same error, with its place
-    return accuracy
+    return agreed(updated(accuracy, query.options))
 
 
 def make_plan(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import BEYOND
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.plan.linear import Part, Quotient, quotient
 from probe_sql.plan.normal import Measure, Normaliser
@@ -65,7 +66,16 @@ def plan_releases(
             columns.append(Release(index, top))
         else:
             columns.append(_ratio(index, form, normaliser, measured, extra, accuracy, output))
-    return Releases(tuple(columns), tuple(extra.items()))
+    releases = Releases(tuple(columns), tuple(extra.items()))
+    if accuracy.algorithm in BEYOND and accuracy.margin is not None:
+        # It decides on one number, not on these measures: a margin holds for all that is shown.
+        for index in sorted(releases.free):
+            measure = normaliser.measures[index]
+            extra[index] = margin_epsilon(
+                accuracy.margin, accuracy.confidence, measure.unit, measure.delta
+            )
+        releases = Releases(tuple(columns), tuple(extra.items()))
+    return releases
 
 
 def _linear(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.errors import AccuracyError, Problem
-from probe_sql.options import OPTIONS, updated
+from probe_sql.options import OPTIONS, agreed, updated
 from probe_sql.policy.checks import Findings, kind_of, show
 from probe_sql.policy.keys import TableKeys, comparable
 from probe_sql.policy.names import bare, find, fold, frozen, place, quoted, suggest
@@ -139,6 +139,10 @@ def _check_defaults(found: Findings, defaults: object, budget: Budget) -> None:
             found.add(at, f"{show(value)} is out of range", f"remove {name}")
         else:
             good[name] = value
+    try:
+        agreed(updated(Accuracy(), good))
+    except AccuracyError as error:
+        found.add("defaults", error.what, f"write {error.fix}")
     epsilon = good.get("epsilon")
     if epsilon is None:
         return

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probe_sql import algorithms
-from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.ladder import Ladder
+from probe_sql.accuracy import UNBOUNDED, Accuracy
+from probe_sql.algorithms.ladder import WHOLE, Ladder
 from probe_sql.logic.formula import FALSE, TRUE, And, Formula, Leaf, Or
 from probe_sql.measuring import Ints, Outcome, Task
+from probe_sql.options import updated
 from tests.algorithms.crowd import CROWDS, Crowd
 from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 
@@ -24,7 +25,7 @@ OR3 = Or((Leaf(0), Leaf(1), Leaf(2)))
 
 def _run(work: Task, exact: list[Ints], seed: int = 0) -> tuple[Outcome, ReferenceMeter]:
     counter = meter(work, exact, np.random.default_rng(seed))
-    return Ladder().run(work, counter), counter
+    return Ladder(coins=np.random.default_rng(seed)).run(work, counter), counter
 
 
 def _skewed(formula: Formula, seed: int, *, apart: bool = False) -> tuple[Task, list[Ints]]:
@@ -39,26 +40,20 @@ def _skewed(formula: Formula, seed: int, *, apart: bool = False) -> tuple[Task, 
     return task(476, specs, formula, FREE, apart=apart), exact
 
 
-def test_a_group_loses_the_finest_level_of_each_measure() -> None:
-    work, exact = _skewed(OR3, 1, apart=True)
+def test_a_group_loses_the_finest_level_alone() -> None:
+    work, exact = _skewed(OR3, 1)
     outcome, counter = _run(work, exact)
-    finest = [precision.max() for _, precision in outcome.noisy.values()]
-    assert counter.loss == pytest.approx(sum(finest))
+    assert counter.loss == max(draw[1] for draw in counter.drawn)
     assert counter.loss == outcome.details["epsilon"]
     assert counter.loss < 0.2 * sum(draw[1] for draw in counter.drawn)  # not their sum
     assert outcome.status == "answered"
 
 
-@pytest.mark.parametrize(
-    ("formula", "apart", "factor"),
-    [(Leaf(0), True, 1.3), (OR3, True, 2), (AND3, True, 3), (OR3, False, 4), (AND3, False, 6)],
-)
-def test_it_needs_a_fraction_of_what_probe_needs(
-    formula: Formula, apart: bool, factor: float
-) -> None:
+@pytest.mark.parametrize(("formula", "factor"), [(Leaf(0), 1.3), (OR3, 4), (AND3, 6)])
+def test_it_needs_a_fraction_of_what_probe_needs(formula: Formula, factor: float) -> None:
     spent = dict.fromkeys(("probe", "ladder"), 0.0)
     for seed in range(4):
-        work, exact = _skewed(formula, seed, apart=apart)
+        work, exact = _skewed(formula, seed)
         for name in spent:
             counter = meter(work, exact, np.random.default_rng(seed))
             assert algorithms.get(name).run(work, counter).status == "answered"
@@ -66,24 +61,40 @@ def test_it_needs_a_fraction_of_what_probe_needs(
     assert factor * spent["ladder"] < spent["probe"]
 
 
-def test_a_dead_conjunction_is_not_looked_into_further() -> None:
-    empty = np.concatenate((np.full(230, -900), np.full(10, 130)))
-    full = np.full(240, 900)
-    work = task(240, [atom(i, 100, span=1000) for i in range(3)], AND3, FREE, apart=True)
-    outcome, counter = _run(work, [empty, full, full])
-    assert outcome.returned[230:].sum() >= 7
-    finest = {measure: precision.max() for measure, (_, precision) in outcome.noisy.items()}
-    assert finest[0] > 2 * max(finest[1], finest[2])
-    assert counter.loss < 2 * finest[0]
-
-
-def test_shared_measures_are_measured_once() -> None:
-    people = CROWDS["shared"]()
-    work = people.task(replace(FREE, fpr=0.5), apart=True)
-    outcome, counter = _run(work, list(people.exact))
+def test_a_comparison_that_is_shown_is_free() -> None:
+    work, exact = _skewed(Leaf(0), 2, apart=True)
+    shown, counter = _run(replace(work, shown=frozenset({0})), exact)
     assert {draw[0] for draw in counter.drawn} == {0}
-    assert counter.loss == max(draw[1] for draw in counter.drawn)
-    assert outcome.trace[0].atom == "a0>, a0<"
+    values, precision = shown.noisy[0]
+    assert np.abs(values - exact[0]).mean() < 3 / counter.loss
+    assert (precision == counter.loss).all()
+    bare, other = _run(replace(work, shown=frozenset()), exact)
+    assert not bare.noisy.get(0)
+    assert counter.loss < 1.3 * other.loss
+
+
+def test_other_values_are_drawn_together_at_the_price_of_the_decision() -> None:
+    work, exact = _skewed(AND3, 2, apart=True)
+    outcome, counter = _run(work, exact)
+    decided = max(step.epsilon for step in outcome.trace)
+    assert counter.loss == pytest.approx(2 * decided)
+    assert {step.atom for step in outcome.trace} == {WHOLE}
+    for measure in range(3):
+        _, precision = outcome.noisy[measure]
+        assert np.allclose(precision[outcome.returned], decided / 3)
+        assert not precision[~outcome.returned].any()
+
+
+def test_values_are_held_before_the_first_draw() -> None:
+    """The decision may use half of epsilon; nothing is drawn that would leave less."""
+    work, exact = _skewed(AND3, 2, apart=True)
+    needed = _run(work, exact)[1].loss
+    poor = replace(work, accuracy=replace(FREE, epsilon=0.9 * needed))
+    outcome, counter = _run(poor, exact)
+    assert outcome.status == "denied"
+    assert counter.loss <= 0.45 * needed
+    bare, _ = _run(replace(poor, shown=frozenset()), exact)
+    assert bare.status == "answered"
 
 
 def _close() -> tuple[Task, list[Ints]]:
@@ -98,6 +109,9 @@ def test_an_exhausted_budget_is_denied_or_marked() -> None:
     assert denied.status == "denied"
     assert denied.details["limit"] == "epsilon"
     assert denied.details["needed"] > 1 >= counter.loss
+    assert denied.denial is not None
+    assert "needs at least epsilon = " in denied.denial
+    assert "covered" not in denied.denial
     assert denied.certain is None
     marking = replace(work, accuracy=replace(work.accuracy, on_exhausted="mark"))
     marked, counter = _run(marking, exact)
@@ -116,7 +130,9 @@ def test_enough_budget_decides_even_groups_on_the_threshold() -> None:
     work, exact = _close()
     outcome, counter = _run(replace(work, accuracy=FREE), exact)
     assert outcome.status == "answered"
-    assert outcome.certain is None
+    assert outcome.certain is not None
+    assert outcome.certain[1::2].all()
+    assert outcome.guarantee.fpr == 0.1
     assert outcome.returned[1::2].all()
     assert outcome.returned[::2].mean() <= 0.2
     assert counter.loss < 4  # one integer is told from the next
@@ -200,8 +216,32 @@ def test_no_level_is_revealed_that_would_pass_the_budget(
     denied = exhausted == "deny" and scope == "rate"
     if counter.drawn and not denied:
         assert outcome.status == "answered"
-    for first, second in zip(outcome.trace, counter.drawn, strict=True):
-        assert (first.epsilon, first.groups) == second[1:]
+    levels = [draw[1:] for draw in counter.drawn[: len(outcome.trace)]]
+    assert [(step.epsilon, step.groups) for step in outcome.trace] == levels
+
+
+@pytest.mark.parametrize("options", [{"fdr": 0.1}, {"fdr": 0.1, "fpr": 0.2}], ids=["fdr", "both"])
+def test_a_bound_on_the_share_of_the_list(options: dict[str, float]) -> None:
+    accuracy = updated(Accuracy(epsilon=1e6, algorithm="ladder"), options)
+    exact = np.concatenate((np.full(60, 160), np.full(940, 10)))
+    work = task(1000, [atom(0, 100, span=200)], Leaf(0), accuracy)
+    outcome, counter = _run(work, [exact])
+    rate, _ = _run(replace(work, accuracy=FREE), [exact])
+    assert outcome.returned[:60].sum() >= 54
+    assert outcome.returned[60:].sum() <= 20 < rate.returned[60:].sum()
+    assert counter.loss < 0.3
+    assert outcome.guarantee.fdr == 0.1
+    assert outcome.guarantee.fpr == options.get("fpr")
+    assert "of the groups listed" in outcome.guarantee.text
+
+
+def test_few_true_groups_are_found_one_by_one() -> None:
+    accuracy = replace(FREE, fpr=UNBOUNDED, fdr=0.1)
+    exact = np.concatenate((np.full(3, 300), np.full(997, 0)))
+    outcome, counter = _run(task(1000, [atom(0, 100, span=200)], Leaf(0), accuracy), [exact])
+    assert outcome.returned.tolist() == [True] * 3 + [False] * 997
+    assert outcome.details["alone"].all()
+    assert counter.loss < 0.4
 
 
 def test_the_estimate_and_what_it_allows_are_in_the_trace() -> None:
@@ -211,4 +251,7 @@ def test_the_estimate_and_what_it_allows_are_in_the_trace() -> None:
     assert last.estimated_fp is not None
     assert last.allowed_fp is not None
     assert last.estimated_fp < last.allowed_fp
+    assert last.balance is not None
+    assert last.balance < 0
+    assert {step.balance for step in outcome.trace[:-1]} == {None}
     assert [step.epsilon for step in outcome.trace] == sorted(s.epsilon for s in outcome.trace)

@@ -1,160 +1,109 @@
-"""Leave-one-out: against brute force, blind to the group itself, right in expectation."""
+"""Who stops when: by the others alone, unless a group's own number leaves no doubt."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.ladder import Ladder
-from probe_sql.algorithms.ladder_groups import View
-from probe_sql.algorithms.ladder_rungs import Rungs, Tuning
-from probe_sql.algorithms.ladder_stop import Rule
-from probe_sql.logic.formula import And, Formula, Leaf, Or
-from probe_sql.measuring import Floats, Ints, Mask, Outcome, Task
-from tests.algorithms.meter import ReferenceMeter, atom, refined, task
+from probe_sql.algorithms.ladder_levels import Tuning
+from probe_sql.algorithms.ladder_stop import Walk, Watch
+from probe_sql.algorithms.ladder_weights import Promise
+from probe_sql.measuring import Ints
+from tests.algorithms.climb import laplace, refined
+from tests.algorithms.test_ladder_levels import every, levels_of
 
-RULE = Rule(alpha=0.1, beta=0.05, margin=1.0, inflation=1.01)
-NOTHING: Ints = np.zeros(0, dtype=np.int64)
+TUNING = Tuning()
+FPR = Promise(0.09, listed=False, width=TUNING.width)
+FDR = Promise(0.09, listed=True, width=TUNING.width, lost=0.005)
 
 
-def _view(charges: list[float]) -> View:
-    """Groups by charge; a negative number is a dead one."""
-    given = np.array(charges)
-    empty = np.zeros((1, 0))
-    return View(
-        given >= 0, np.maximum(given, 0.0), NOTHING, empty, NOTHING, empty.astype(np.int64),
-        empty > 0,
-    )  # fmt: skip
-
-
-CHARGES = st.lists(st.sampled_from([-1.0, -1.0, -1.0, 0.0, 1.0, 1.3]), min_size=2, max_size=60)
-
-
-@given(CHARGES)
-def test_each_group_is_judged_by_the_others_and_itself_at_its_worst(charges: list[float]) -> None:
-    stopped = RULE.stopped(_view(charges))
-    for number, mine in enumerate(stopped.tolist()):
-        rest = charges[:number] + charges[number + 1 :]
-        living = [c for c in rest if c >= 0]
-        inflated = [0.9 * 1.01 * c for c in [*living, 1.0]]
-        allowance = 0.1 * 0.05 / 0.95 * (len(living) + 1)
-        total = math.fsum(inflated) + allowance - 0.1 * (len(rest) - len(living))
-        error = math.sqrt(math.fsum((0.9 * 1.01 * c) ** 2 for c in living))
-        if abs(total + error) > 1e-9:
-            assert mine == (total + error <= 0)
-
-
-@given(CHARGES, st.sampled_from([-1.0, 0.0, 1.0, 1.3]), st.integers(0, 59))
-def test_a_group_has_no_say_in_its_own_stop(charges: list[float], own: float, at: int) -> None:
-    at %= len(charges)
-    other = [*charges[:at], own, *charges[at + 1 :]]
-    first, second = RULE.stopped(_view(charges)), RULE.stopped(_view(other))
-    total = RULE.weights(_view(charges)).sum() - RULE.weights(_view(charges))[at]
-    if abs(total) > 1e-9:  # not a tie that rounding decides
-        assert first[at] == second[at]
-
-
-@given(st.integers(0, 300), st.integers(0, 300), st.floats(0, 1), st.floats(0, 0.05))
-def test_an_expected_sum_of_nought_means_the_rate_is_kept(
-    true: int, false: int, alive: float, missed: float
-) -> None:
-    """`alive` of the false groups live and are charged 1, true ones cost nothing."""
-    rule = replace(RULE, margin=0.0, inflation=1.0)
-    living = rule.weights(_view([1.0]))[0], rule.weights(_view([0.0]))[0]
-    dead = rule.weights(_view([-1.0]))[0]
-    total = false * (alive * living[0] + (1 - alive) * dead)
-    total += true * ((1 - missed) * living[1] + missed * dead)
-    if total <= 0:
-        assert false * alive <= rule.alpha * false + 1e-9
-
-
-class Prepared(ReferenceMeter):
-    """Noise fixed in advance for every measure, level and group."""
-
-    def prepare(self, rungs: Rungs, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.table: dict[tuple[int, float], Ints] = {}
-        for a in rungs.order:
-            noise: Ints = np.zeros(self.groups, dtype=np.int64)
-            last = 0.0
-            for level in range(rungs.height):
-                epsilon = rungs.epsilon(a, level)
-                if not last:
-                    first, second = rng.geometric(-np.expm1(-epsilon), (2, self.groups))
-                    noise = first - second
-                elif epsilon > last:
-                    noise = refined(rng, noise, last, epsilon)
-                self.table[a, epsilon] = noise
-                last = epsilon
-
-    def swap(self, other: Prepared, group: int) -> None:
-        for key, noise in self.table.items():
-            self.table[key] = noise.copy()
-            self.table[key][group] = other.table[key][group]
-
-    def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        levels: Floats = self._levels[measure]
-        levels[groups] = np.maximum(levels[groups], epsilon)
-        return np.where(groups, self.exact[measure] + self.table[measure, epsilon], 0)
-
-
-FORMULAS: dict[str, Formula] = {
-    "one": Leaf(0),
-    "and": And((Leaf(0), Leaf(1), Leaf(2))),
-    "or": Or((Leaf(0), Leaf(1), Leaf(2))),
-    "mixed": Or((Leaf(0), And((Leaf(1), Leaf(2))))),
-    "twice": And((Or((Leaf(0), Leaf(1))), Or((Leaf(0), Leaf(2))))),
-}
-
-
-def _instance(formula: Formula, seed: int) -> tuple[Task, list[Ints]]:
+def _chain(seed: int, shape: tuple[int, ...], levels: int) -> list[Ints]:
+    """Noise at all levels of `levels_of()`, coarse to fine."""
     rng = np.random.default_rng(seed)
-    accuracy = Accuracy(fnr=0.1, fpr=0.25, epsilon=1e6, algorithm="ladder")
-    specs = [atom(i, 100, span=150.0 * (1 + i)) for i in range(3)]
-    exact = [rng.poisson(rng.lognormal(4, 0.7, 50)) for _ in range(3)]
-    return task(50, specs, formula, accuracy, apart=True), exact
+    rates = [level.rate for level in every(levels_of())[:levels]]
+    found = [laplace(rng, rates[0], shape)]
+    for slow, fast in pairwise(rates):
+        found.append(refined(rng, found[-1], slow, fast))
+    return found
 
 
-def _run(work: Task, exact: list[Ints], seed: int, group: int, other: int | None) -> Outcome:
-    meter = Prepared(exact, [1] * 3, 1e6, np.random.default_rng(0))
-    rungs = Rungs(work, Tuning(), lambda _: True)
-    meter.prepare(rungs, seed)
-    if other is not None:
-        twin = Prepared(exact, [1] * 3, 1e6, np.random.default_rng(0))
-        twin.prepare(rungs, other)
-        meter.swap(twin, group)
-    return Ladder().run(work, meter)
+@pytest.mark.parametrize("promises", [[FPR], [FDR], [FPR, FDR]], ids=["fpr", "fdr", "both"])
+def test_a_group_has_no_say_in_its_own_stop(promises: list[Promise]) -> None:
+    """The same noise but for one group: that group stops at the same level."""
+    y = np.concatenate((np.full(40, 60), np.full(60, -70), np.zeros(2, dtype=np.int64)))
+    levels = every(levels_of(groups=y.size))
+    chain = _chain(1, (2, y.size), len(levels))
+    same = [np.broadcast_to(noise[:1], noise.shape).copy() for noise in chain]
+    for own, noise in zip(same, chain, strict=True):
+        own[1, -1] = noise[1, -1]
+    stopped = np.full((2, y.size), -1)
+    watches = [Watch(promise, (2, y.size), TUNING) for promise in promises]
+    for number, (level, noise) in enumerate(zip(levels, same, strict=True)):
+        now = np.logical_and.reduce([watch.stopped(level, y + noise) for watch in watches])
+        stopped[now & (stopped < 0)] = number
+    assert (stopped[:, -1] >= 0).all()
+    assert stopped[0, -1] == stopped[1, -1]
 
 
-@pytest.mark.parametrize("name", FORMULAS)
-@settings(max_examples=5, deadline=None)
-@given(st.integers(0, 2**32), st.integers(0, 49))
-def test_other_noise_of_a_group_changes_neither_its_levels_nor_its_last_step(
-    name: str, seed: int, group: int
-) -> None:
-    """Unless it is decided for good, which needs no stop and is paid for by kill and settle."""
-    work, exact = _instance(FORMULAS[name], seed % 5)
-    first = _run(work, exact, seed, group, None).details
-    for other in range(2):
-        second = _run(work, exact, seed, group, seed + 1 + other).details
-        if first["decided"][group] or second["decided"][group]:
-            continue
-        assert first["stopped"][group] == second["stopped"][group]
-        assert np.array_equal(first["levels"][:, group], second["levels"][:, group])
+def test_the_margin_grows_while_the_sum_is_near_its_bound() -> None:
+    level = levels_of()[30]
+    near = Watch(FPR, (100,), TUNING)
+    x = np.concatenate((np.full(9, -level.reach + 2), np.full(91, -10 * level.reach)))
+    for _ in range(200):
+        near.stopped(level, x)
+    assert (near._near > 20).all()
+    far = Watch(FPR, (100,), TUNING)
+    quiet = np.full(100, -10 * level.reach)
+    assert far.stopped(level, quiet).all()
+    assert (far._near == 0).all()
 
 
-def test_other_groups_do_notice() -> None:
-    """Negative control: the same change of noise moves the stop of someone else."""
-    work, exact = _instance(Leaf(0), 0)
-    moved = 0
-    for seed in range(20):
-        first = _run(work, exact, seed, 0, None).details["stopped"]
-        second = _run(work, exact, seed, 0, seed + 1000).details["stopped"]
-        moved += int((first[1:] != second[1:]).any())
-    assert moved
+def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None:
+    levels = every(levels_of(groups=30))
+    even, judged = levels[60], levels[61]
+    assert (even.judged, judged.judged) == (False, True)
+    x = np.concatenate(([judged.settle + 1, -judged.kill], np.zeros(28, dtype=np.int64)))
+    walk = Walk((30,), [Watch(FDR, (30,), TUNING)])
+    coins = np.zeros(30)
+    walk.step(even, x, coins)
+    assert not walk.fixed.any()
+    walk.step(judged, x, coins)
+    assert walk.fixed.tolist() == [True, True] + [False] * 28
+    assert walk.returned[:2].tolist() == [True, False]
+    assert walk.alone.tolist() == walk.fixed.tolist()
+    # Fixed answers stay, whatever comes; the weights are those of all groups.
+    walk.step(replace(judged, last=True), -x, coins)
+    assert walk.returned[:2].tolist() == [True, False]
+    assert walk.fixed.all()
+    assert walk.watches[0].weights[1] == pytest.approx(FDR.weights(judged, -x)[1])
+
+
+def test_marks_tell_certain_from_possible() -> None:
+    level = replace(levels_of(groups=30)[50], last=True)
+    assert not level.judged
+    x = np.array([level.certain + 1, level.certain, 0, -level.certain + 1, -level.certain])
+    walk = Walk((5,), [Watch(FPR, (5,), TUNING)])
+    walk.step(level, x, np.zeros(5))
+    assert walk.certain.tolist() == [True, False, False, False, True]
+
+
+def test_the_balance_takes_each_weight_where_its_group_stopped() -> None:
+    level = levels_of()[30]
+    walk = Walk((100,), [Watch(FPR, (100,), TUNING)])
+    quiet = np.full(100, -10 * level.reach)
+    walk.step(level, quiet, np.zeros(100))
+    assert walk.fixed.all()
+    assert walk.balances()[0] == pytest.approx(-0.09 * 100)
+    walk.step(level, -quiet, np.zeros(100))
+    assert walk.balances()[0] == pytest.approx(-0.09 * 100)
+
+
+def test_what_the_end_of_the_ladder_cut_off_is_known() -> None:
+    level = levels_of()[30]
+    walk = Walk((40,), [Watch(FPR, (40,), TUNING)])
+    walk.step(level, np.zeros(40, dtype=np.int64), np.zeros(40), end=True)
+    assert walk.fixed.all()
+    assert walk.cut.all()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from probe_sql.algorithms.ladder_rungs import distance, tail
+from probe_sql.algorithms.ladder_levels import distance, tail
 from probe_sql.answer import Answer
 from probe_sql.errors import Refused
 from probe_sql.plan.plan import make_plan

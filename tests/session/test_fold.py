@@ -1,4 +1,4 @@
-"""`ladder` in a whole query: one number for the condition, unless values are shown."""
+"""`ladder` in a whole query: one number for the condition, then the values that are shown."""
 
 from __future__ import annotations
 
@@ -42,9 +42,17 @@ def test_a_condition_costs_less_when_no_value_is_shown(tmp_path: Path) -> None:
     for answer in (bare, shown):
         assert {row[0] for row in answer.rows} == {"flu", "polio", "shingles"}
     assert {step.atom for step in bare.privacy.trace} == {WHOLE}
-    assert WHOLE not in {step.atom for step in shown.privacy.trace}
-    assert 1.3 * bare.privacy.epsilon < shown.privacy.epsilon
-    assert any(row[1] is not None for row in shown.rows)
+    assert {step.atom for step in shown.privacy.trace} == {WHOLE}
+    decided = shown.privacy.trace[-1].epsilon
+    assert shown.privacy.epsilon == pytest.approx(2 * decided)
+    assert bare.privacy.epsilon == pytest.approx(bare.privacy.trace[-1].epsilon)
+    assert all(row[1] is not None for row in shown.rows)
+
+
+def test_a_margin_holds_for_a_value_that_having_measures(tmp_path: Path) -> None:
+    sql = COUNTS.format(values=", count(*)")
+    answer = _answer(build(tmp_path), sql, 2, margin=25, confidence=0.95)
+    assert all(margin is not None and margin <= 25 for _, margin in answer.margins)
 
 
 def test_a_value_with_a_price_of_its_own_is_shown_beside_one_number(tmp_path: Path) -> None:
@@ -52,3 +60,13 @@ def test_a_value_with_a_price_of_its_own_is_shown_beside_one_number(tmp_path: Pa
     answer = _answer(build(tmp_path), sql, 3, margin=20000, confidence=0.95)
     assert {step.atom for step in answer.privacy.trace} == {WHOLE}
     assert all(row[1] is not None for row in answer.rows)
+
+
+def test_the_bound_on_the_list_is_part_of_the_answer(tmp_path: Path) -> None:
+    sql = COUNTS.format(values="") + " WITH ACCURACY (fdr = 0.2)"
+    answer = _answer(build(tmp_path), sql, 4)
+    assert (answer.privacy.fpr, answer.privacy.fdr) == (None, 0.2)
+    assert answer.as_dict()["privacy"]["fdr"] == 0.2
+    assert set(answer.marks) <= {"certain", "possible"}
+    assert len(answer.marks) == len(answer.rows)
+    assert answer.privacy.trace[-1].balance is not None

@@ -42,6 +42,7 @@ _LITERALS: Mapping[str, Sequence[str]] = {
     "ORDER": ("MIN", "MAX", "MEDIAN"),
     "ALGORITHM": ("'probe'", "'naive'", "'apex'", "'probe-naive'", "'probe-ent'", "'ladder'"),
     "PRIMARY": ("'fnr'", "'fpr'"),
+    "PROOF": ("'audited'", "'strict'"),
     "EXHAUSTED": ("'deny'", "'mark'"),
     "SCOPE": ("'rate'", "'group'"),
     "NUMBER_TYPE": ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL(10,2)", "DECIMAL(18,4)"),
@@ -326,7 +327,7 @@ _NAMES: Mapping[str, Callable[[_Filler], str]] = {
 
 
 def _once(sql: str) -> str:
-    """The sentence with each accuracy option at its first place only."""
+    """The sentence with each accuracy option at its first place only, and `fdr` where it may be."""
     head, clause, options = sql.partition("WITH ACCURACY (")
     if not clause:
         return sql
@@ -334,6 +335,12 @@ def _once(sql: str) -> str:
     found: dict[str, str] = {}
     for option in body.split(","):
         found.setdefault(option.split("=")[0].strip(), option.strip())
+    if "strict" in found.get("proof", ""):
+        found["algorithm"] = "algorithm = 'ladder'"
+    if "fdr" in found:
+        found["algorithm"] = "algorithm = 'ladder'"
+        found.pop("primary", None)
+        found.pop("fpr_scope", None)
     return f"{head}{clause}{', '.join(found.values())}{close}{tail}"
 
 

@@ -1,0 +1,180 @@
+"""The levels of the ladder: how fine each is, and where a group lives or is decided on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from probe_sql.measuring import Floats, Ints, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What is free in the algorithm (docs/decisions/0010-ladder-tuning.md).
+
+    `ratio`: between the epsilons of two levels. `start`: region of the first level, in ranges.
+    `width`: over how many noise scales above the line a group comes to count as true.
+    `margin`, `growth`, `near`: standard errors kept between the sum and its bound, how many
+    more for each octave at which the sum was near, and how near that is, in standard errors.
+    `spare`: how many groups on the line, itself among them, a group reckons with beside the sum.
+    `alone`, `few`, `alone_of_few`: share of the bounds for judging groups one by one, and
+    where there are few of them. `every`: at every so many levels they are judged so.
+    `doubt`: the probability that some group is wrongly marked certain.
+    """
+
+    ratio: float = 1.08
+    start: float = 2.0
+    width: float = 1.5
+    margin: float = 0.3
+    growth: float = 0.25
+    near: float = 3.0
+    spare: float = 1.8
+    alone: float = 0.04
+    few: int = 20
+    alone_of_few: float = 0.5
+    every: int = 2
+    doubt: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What each way to an answer may take of the bounds; all of them for one group.
+
+    `miss`: of being dead where the walk stops; `killed`, `settled`: of being decided alone, in
+    the whole walk, when that is wrong; `false`: of being returned falsely at the last level.
+    """
+
+    miss: float
+    killed: float
+    settled: float
+    false: float
+
+
+def tail(rate: float, s: int) -> float:
+    """P(V > s) for discrete Laplace V with base p = exp(-rate): p^(s+1)/(1+p), rounded up."""
+    return math.exp(-(s + 1) * rate) / (1 + math.exp(-rate)) * (1 + 1e-12)
+
+
+def distance(rate: float, share: float) -> int:
+    """The least integer s >= 0 with P(V > s) <= share."""
+    s = max(0, math.ceil(-(math.log(share) + math.log1p(math.exp(-rate))) / rate) - 1)
+    if tail(rate, s) <= share:
+        return s
+    # Where the rate is tiny the estimate is off by many steps: double, then halve.
+    step = 1
+    while tail(rate, s + step) > share:
+        s, step = s + step, 2 * step
+    while step > 1:
+        step = (step + 1) // 2
+        if tail(rate, s + step) > share:
+            s += step
+    return s + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One precision of the one number x = y + V, where y >= 1 satisfies the condition.
+
+    A group is dead where x <= -reach, and at x = 1 - reach by a coin of probability `coin`.
+    Where groups are judged one by one it is out for good where x <= -kill, in where
+    x > settle. It is marked certain beyond `certain`, and beyond `sure` if it was judged so.
+    Utility: P(dead | y) = miss p^(y-1) for y >= 1, p = exp(-rate), and a group that does not
+    satisfy the condition lives with the least probability that privacy allows
+    (docs/proofs/ladder.md, section 2).
+    """
+
+    epsilon: float
+    rate: float
+    miss: float
+    reach: int
+    coin: float
+    judged: bool
+    kill: int
+    settle: int
+    certain: int
+    sure: int
+    last: bool
+
+    def living(self, x: Ints) -> Floats:
+        """A(x): the chance to live of a group at x."""
+        alive: Floats = np.where(x == 1 - self.reach, 1.0 - self.coin, x > -self.reach)
+        return alive
+
+    def alive(self, x: Ints, coins: Floats) -> Mask:
+        """Who lives, by one uniform number for each group."""
+        return coins < self.living(x)
+
+    @property
+    def on_the_line(self) -> float:
+        """a(0): the chance to live of a group that lacks one row; no false group has a larger."""
+        p = math.exp(-self.rate)
+        return max(1 - self.miss / p, p * (1 - self.miss))
+
+
+def last_rate(miss: float, false: float) -> float:
+    """The least rate at which a(1) >= 1 - miss and a(0) <= false, but for rounding.
+
+    Where miss + false >= 1 answers may be guessed, and any rate will do.
+    """
+    least = max(math.log((1 - false) / miss), math.log((1 - miss) / false))
+    return max(least * (1 + 1e-12), 1e-6)
+
+
+class Levels:
+    """All levels of one walk, coarse to fine; a function of public numbers.
+
+    Rates are powers of `ratio`, the same in all queries, so that the noise's tables are
+    made once; the last is the one at which each group can be told by itself. `reach` is the
+    public range of the number, `delta` its sensitivity, `first` overrides the region of the first
+    level. `affordable` says whether the query may spend an epsilon on it.
+    """
+
+    def __init__(
+        self, groups: int, reach: float, delta: int, shares: Shares, tuning: Tuning,
+        affordable: Callable[[float], bool], first: float | None = None,
+    ) -> None:  # fmt: skip
+        self._groups, self._delta, self._shares, self._tuning = groups, delta, shares, tuning
+        self._last = last_rate(shares.miss, shares.false)
+        region = (tuning.start if first is None else first) * reach
+        begin = min(math.log(1 / (2 * shares.miss)) / region, self._last)
+        self._offset = math.floor(math.log(begin) / math.log(tuning.ratio))
+        above = math.ceil(math.log(self._last) / math.log(tuning.ratio)) - self._offset
+        self._whole = max(1, above + 1)
+        self.height = _highest(self._whole, lambda level: affordable(self.epsilon(level)))
+        self.judgements = max(1, self.height // tuning.every)
+
+    def epsilon(self, level: int) -> float:
+        """The price of a level, for a group for which it was revealed."""
+        return self._delta * self._rate(level)
+
+    def _rate(self, level: int) -> float:
+        if level >= self._whole - 1:
+            return self._last
+        return float(min(self._tuning.ratio ** (self._offset + level), self._last))
+
+    def __getitem__(self, number: int) -> Level:
+        rate, shares, tuning = self._rate(number), self._shares, self._tuning
+        reach = distance(rate, shares.miss)
+        p = math.exp(-rate)
+        coin = (shares.miss * (1 + p) * math.exp(rate * reach) - p) / -math.expm1(-rate)
+        each = tuning.doubt / (2 * self._groups)
+        return Level(
+            self._delta * rate, rate, shares.miss, reach, min(max(coin, 0.0), 1.0),
+            number % tuning.every == tuning.every - 1,
+            distance(rate, shares.killed / self.judgements),
+            distance(rate, shares.settled / self.judgements),
+            distance(rate, each), distance(rate, each / self.judgements),
+            number == self._whole - 1,
+        )  # fmt: skip
+
+
+def _highest(whole: int, payable: Callable[[int], bool]) -> int:
+    """How many of `whole` levels can be paid for; each costs more than the one before."""
+    low, high = 0, whole
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if payable(middle - 1) else (low, middle - 1)
+    return low

@@ -31,7 +31,7 @@ def test_a_session_with_completion_an_error_an_answer_and_the_bar(clinic: Path) 
         terminal.send("\x03")  # Ctrl-C forgets the line and spends nothing
         # The forgotten line is drawn once more. What is typed before the next prompt may be lost.
         terminal.until(r"'influenza'\s+" + PROMPT)
-        terminal.ask("SELECT disease FROM patients", r"\.\.\.> ")
+        terminal.ask("SELECT disease FROM patients", r"\.\.\.>")
         said = terminal.ask("GROUP BY disease HAVING stddev(age) > 5;", "fix: ")
         block = said[said.index("  |\n") :].splitlines()
         assert block[1] == "2 | GROUP BY disease HAVING stddev(age) > 5"

@@ -62,9 +62,6 @@ class Meter(Protocol):
     """Draws noise against a budget. Every draw is charged before it is made."""
 
     @property
-    def groups(self) -> int: ...
-
-    @property
     def loss(self) -> float:
         """Ex-post loss of everything drawn so far (theory 5)."""
         ...

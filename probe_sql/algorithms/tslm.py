@@ -45,12 +45,6 @@ def first_draw(atom: AtomSpec, share: float, beta: float, leaves: int = 1) -> Fi
     return FirstDraw(u, beta, epsilon(atom.delta, beta, u), leaves)
 
 
-def miss_probability(delta: int, epsilon: float, u: int) -> float:
-    """The largest probability with which a true atom is missed, over all true sums."""
-    scale = epsilon / delta
-    return math.exp(-(u + 1) * scale) / (1 + math.exp(-scale))
-
-
 def excess(atom: AtomSpec, noisy: Ints, at: Ints | None = None) -> Ints:
     """How far each noisy sum lies above the threshold; the atom reads as true where > 0.
 

@@ -1,6 +1,6 @@
-"""Monotone formulas: folding, prime implicants, minimisation, three-valued evaluation."""
+"""Monotone formulas: folding, prime implicants, minimisation."""
 
-from probe_sql.logic.fold import HalfLine, fold, possible_together
+from probe_sql.logic.fold import HalfLine, fold
 from probe_sql.logic.formula import (
     FALSE,
     TRUE,
@@ -12,24 +12,18 @@ from probe_sql.logic.formula import (
     atoms,
     conjunction,
     disjunction,
-    evaluate,
     leaves,
     occurrences,
-    read_once,
     render,
     simplified,
     substituted,
 )
 from probe_sql.logic.minimise import Minimised, minimise, simplify
-from probe_sql.logic.primes import MAX_ATOMS, AtomSet, prime_implicants, prime_implicates
-from probe_sql.logic.three import evaluate3, relevant
 
 __all__ = [
     "FALSE",
-    "MAX_ATOMS",
     "TRUE",
     "And",
-    "AtomSet",
     "Constant",
     "Formula",
     "HalfLine",
@@ -39,17 +33,10 @@ __all__ = [
     "atoms",
     "conjunction",
     "disjunction",
-    "evaluate",
-    "evaluate3",
     "fold",
     "leaves",
     "minimise",
     "occurrences",
-    "possible_together",
-    "prime_implicants",
-    "prime_implicates",
-    "read_once",
-    "relevant",
     "render",
     "simplified",
     "simplify",

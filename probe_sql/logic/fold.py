@@ -30,7 +30,7 @@ from probe_sql.logic.formula import (
     simplified,
     substituted,
 )
-from probe_sql.logic.primes import MAX_ATOMS, AtomSet, check_length, check_size
+from probe_sql.logic.limits import MAX_ATOMS, check_length, check_size
 
 MAX_FOLDED = 256  # distinct atoms that folding looks at
 
@@ -81,34 +81,6 @@ def fold(formula: Formula, half_lines: Sequence[HalfLine | None]) -> Formula:
 def prune(formula: Formula) -> Formula:
     """`formula` without leaves that do not matter, such as b in `a OR (a AND b)`."""
     return fold(formula, [None] * (max(atoms(formula), default=-1) + 1))
-
-
-def possible_together(
-    sets: Sequence[AtomSet], half_lines: Sequence[HalfLine | None], value: bool
-) -> tuple[AtomSet, ...]:
-    """Those of `sets` whose atoms can all have the truth `value` at once.
-
-    A group that satisfies the formula makes some prime implicant true, and that one passes
-    (value True); a group that does not makes some prime implicate false (value False). So the
-    others need no share of the error bounds.
-    """
-    axes = _axes(sorted(frozenset().union(*sets)), half_lines)
-    allowed = [
-        {
-            atom: {cell for cell, vector in enumerate(vectors) if vector[position] == value}
-            for position, atom in enumerate(members)
-        }
-        for members, vectors in axes
-    ]
-    return tuple(
-        found
-        for found in sets
-        if all(
-            set.intersection(*chosen)
-            for cells in allowed
-            if (chosen := [cells[atom] for atom in found if atom in cells])
-        )
-    )
 
 
 # --- cells: the joint truth values that can occur ------------------------------------

@@ -136,17 +136,6 @@ def atoms(formula: Formula) -> tuple[int, ...]:
     return tuple(sorted(set(leaves(formula))))
 
 
-def read_once(formula: Formula) -> bool:
-    """Whether no atom occurs in two leaves."""
-    found = leaves(formula)
-    return len(found) == len(set(found))
-
-
-def evaluate(formula: Formula, assignment: Mapping[int, bool] | Sequence[bool]) -> bool:
-    """Truth of `formula` when atom i has the value `assignment[i]`."""
-    return interpret(formula, lambda atom: bool(assignment[atom]), all, any, bool)
-
-
 def render(formula: Formula, names: Mapping[int, str] | Sequence[str], style: Style = "sql") -> str:
     """Text of `formula`, with parentheses where AND and OR meet and nowhere else."""
     conj, disj, true, false = _WORDS[style]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from probe_sql.logic.factor import factor
-from probe_sql.logic.fold import HalfLine, fold, possible_together, prune
+from probe_sql.logic.fold import HalfLine, fold, prune
 from probe_sql.logic.formula import (
     And,
     Constant,
@@ -21,34 +21,24 @@ from probe_sql.logic.formula import (
     conjunction,
     disjunction,
     leaves,
-    occurrences,
     simplified,
 )
-from probe_sql.logic.primes import (
-    AtomSet,
-    check_length,
-    prime_implicants,
-    prime_implicates,
-    truth_table,
-)
+from probe_sql.logic.limits import check_length
+from probe_sql.logic.table import truth_table
 from probe_sql.logic.two_level import MISSING, PyedaMissingError, minimal_cnf, minimal_dnf
 
 
 @dataclass(frozen=True, slots=True)
 class Minimised:
-    """A formula, the equivalent one that replaces it, and what apportionment needs of it.
+    """The formula that replaces an equivalent one, and how it came about.
 
     method: where the formula comes from: 'constant', 'original', 'pruned', 'pyeda',
     'factored' or 'folded'. notice: something the user should know, or None.
     """
 
     formula: Formula
-    original: Formula
     leaves_before: int
     leaves_after: int
-    primes: tuple[AtomSet, ...]
-    implicates: tuple[AtomSet, ...]
-    occurrences: dict[int, int]
     method: str
     notice: str | None
 
@@ -91,8 +81,7 @@ def simplify(
 ) -> Minimised:
     """`minimise` after `fold`, and again while folding the result still drops leaves.
 
-    Equivalent to `formula` wherever the atoms are consistent (see `fold`). `primes` and
-    `implicates` are those whose atoms can all be true, or all false, at once.
+    Equivalent to `formula` wherever the atoms are consistent (see `fold`).
     """
     folded = fold(formula, half_lines)
     result = minimise(folded, cost)
@@ -105,10 +94,7 @@ def simplify(
     dropped = result.method == "original" and result.leaves_after < before
     return replace(
         result,
-        original=formula,
         leaves_before=before,
-        primes=possible_together(result.primes, half_lines, True),
-        implicates=possible_together(result.implicates, half_lines, False),
         method="folded" if dropped else result.method,
     )
 
@@ -124,12 +110,8 @@ def _ordered(formula: Formula) -> Formula:
 def _described(best: Formula, original: Formula, method: str, notice: str | None) -> Minimised:
     return Minimised(
         formula=best,
-        original=original,
         leaves_before=len(leaves(original)),
         leaves_after=len(leaves(best)),
-        primes=prime_implicants(best),
-        implicates=prime_implicates(best),
-        occurrences=occurrences(best),
         method=method,
         notice=notice,
     )

@@ -2,14 +2,19 @@
 
 Point x is the set of true variables, as a bitmask. With at most 16 variables a table is
 8 KiB, so every operation below takes microseconds whatever the formula looks like.
+The one irredundant DNF and CNF of such a function are its minimal true points and its
+maximal false points, so their time does not depend on how the formula multiplies out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
+
+from probe_sql.logic.formula import Formula, interpret
+from probe_sql.logic.limits import check_size
 
 Table = int
 
@@ -26,6 +31,30 @@ def columns(size: int) -> tuple[Table, ...]:
     everything = full(size)
     # 2^i zeros, 2^i ones, repeated: the quotient of a geometric series.
     return tuple(everything // ((1 << (1 << i)) + 1) << (1 << i) for i in range(size))
+
+
+def truth_table(formula: Formula, variables: Sequence[int]) -> Table:
+    """Table of `formula` in which atom `variables[j]` is variable j."""
+    size = len(variables)
+    check_size(size)
+    column = dict(zip(variables, columns(size), strict=True))
+    everything = full(size)
+
+    def every(values: list[int]) -> int:
+        result = everything
+        for value in values:
+            result &= value
+        return result
+
+    def some(values: list[int]) -> int:
+        result = 0
+        for value in values:
+            result |= value
+        return result
+
+    return interpret(
+        formula, column.__getitem__, every, some, lambda value: everything if value else 0
+    )
 
 
 def minimal_true(table: Table, size: int) -> list[int]:

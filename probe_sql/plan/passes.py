@@ -197,11 +197,6 @@ class _Numbers:
         return replace(
             minimised,
             formula=substituted(minimised.formula, lambda atom: Leaf(self.atoms[atom])),
-            primes=tuple(frozenset(self.atoms[a] for a in prime) for prime in minimised.primes),
-            implicates=tuple(
-                frozenset(self.atoms[a] for a in clause) for clause in minimised.implicates
-            ),
-            occurrences={self.atoms[a]: count for a, count in minimised.occurrences.items()},
         )
 
     def measure(self, measure: Measure) -> Measure:

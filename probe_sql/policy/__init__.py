@@ -10,7 +10,6 @@ from probe_sql.policy.keys import (
     KeyValue,
     ListKeys,
     TableKeys,
-    product_size,
 )
 from probe_sql.policy.model import (
     Budget,
@@ -45,6 +44,5 @@ __all__ = [
     "dump_policy",
     "load_policy",
     "parse_policy",
-    "product_size",
     "with_lines",
 ]

@@ -7,7 +7,6 @@ database and numpy ever hold them all.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
@@ -205,17 +204,6 @@ class TableKeys:
 
 
 KeySet = ListKeys | IntegerKeys | DateKeys | TableKeys
-
-
-def product_size(keysets: Iterable[KeySet]) -> int | None:
-    """Number of groups of the cross product; None where a public table decides it."""
-    total = 1
-    for keys in keysets:
-        size = keys.size()
-        if size is None:
-            return None
-        total *= size
-    return total
 
 
 def misfit(keys: KeySet, column: SqlType) -> str | None:

@@ -91,12 +91,6 @@ def render_key_sizes(scan: Scan, dialect: str = "duckdb") -> list[str]:
     return [select.sql(dialect=dialect) for select in key_sizes(scan)]
 
 
-def render_domain_size(scan: Scan, dialect: str = "duckdb") -> str:
-    """SQL that counts the groups; reads public tables only."""
-    count = exp.Count(this=exp.Star())
-    return build.select([count], build.subquery(key_domain(scan), "d")).sql(dialect=dialect)
-
-
 def render_thresholds(scan: Scan, dialect: str = "duckdb", domain: str | None = None) -> str:
     """SQL for the public thresholds `t0`, ... of every group, in domain order."""
     columns = [

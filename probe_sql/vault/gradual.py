@@ -1,8 +1,8 @@
 """Gradual release on integers: one noise at two precisions, for the price of the finer.
 
-`coarsen` blurs a fine noise, `refine` sharpens a coarse one; both make the same pair:
-coarse = fine + independent noise, each exactly discrete Laplace. So a coarse value that
-was released costs nothing more once the fine one is (docs/proofs/noise.md, section 6).
+`refine` sharpens a coarse noise so that coarse = fine + independent noise, each exactly
+discrete Laplace. So a coarse value that was released costs nothing more once the fine one
+is (docs/proofs/noise.md, section 6).
 """
 
 from __future__ import annotations
@@ -26,45 +26,14 @@ from probe_sql.vault.noise import (
     digits_needed,
     exact_rate,
     precision,
-    saturating_sum,
 )
 
 Number = TypeVar("Number", Decimal, Fraction)
 
 
-def stay_probability(coarse: Number, fine: Number) -> Number:
-    """theta: the chance that the coarse noise equals the fine one; bases 0 < fine < coarse < 1."""
-    ratio = (1 - coarse) / (1 - fine)
-    return fine / coarse * ratio * ratio
-
-
 def crossing_probability(coarse: Number, fine: Number) -> Number:
     """a: the chance, given a coarse noise x >= 0, that the fine one is negative."""
     return fine * (coarse - fine) / (1 - fine * fine)
-
-
-def coarsen(
-    sampler: Sampler, fine: Ints, epsilon_coarse: Epsilon, epsilon_fine: Epsilon, delta: int
-) -> Ints:
-    """From noise at epsilon_fine, noise at epsilon_coarse: fine + B D with fresh B and D.
-
-    Privacy: releasing both sums loses epsilon_fine, not epsilon_coarse + epsilon_fine.
-    Utility: the coarse noise is discrete Laplace with base exp(-epsilon_coarse/delta).
-    Paper: beyond it.
-    """
-    slow, fast, loss = _levels(epsilon_coarse, epsilon_fine, delta)
-    if slow == fast:
-        return _within_limit(fine)
-    n = len(fine)
-    digits_needed(slow, loss)
-    with Scratch() as scratch:
-        stay = scratch.keep(sampler.bernoulli(n, _stay_coin(slow, fast, loss)))
-        fresh = scratch.keep(sampler.geometric_at(2 * n, slow, loss))
-        extra = fresh[:n]
-        extra -= fresh[n:]
-        extra[stay] = 0
-        start = scratch.keep(_within_limit(fine))
-        return saturating_sum(start, extra, NOISE_LIMIT - 1)
 
 
 def refine(
@@ -117,13 +86,6 @@ def _levels(
 
 def _base(rate: Fraction) -> Decimal:
     return (-Decimal(rate.numerator) / Decimal(rate.denominator)).exp()
-
-
-@lru_cache(maxsize=1024)
-def _stay_coin(slow: Fraction, fast: Fraction, loss: Fraction) -> Coins:
-    with localcontext(precision(loss)):
-        theta = stay_probability(_base(slow), _base(fast))
-    return coins([theta], loss)
 
 
 @lru_cache(maxsize=1024)

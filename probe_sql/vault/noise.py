@@ -159,12 +159,11 @@ class Sampler:
             both = scratch.keep(self._geometric(2 * n, coin))
             return both[:n] - both[n:]
 
-    def geometric(self, n: int, epsilon: Epsilon, delta: int) -> Ints:
-        """`n` independent values g >= 0 with probability (1-p) p^g, p = exp(-epsilon/delta)."""
-        return self._geometric(n, geometric_coins(*exact_rate(epsilon, delta)))
-
     def geometric_at(self, n: int, rate: Fraction, loss: Fraction) -> Ints:
-        """As `geometric`, with p = exp(-rate), at the precision that `loss` asks for."""
+        """`n` independent values g >= 0 with probability (1-p) p^g, p = exp(-rate).
+
+        `loss`: the epsilon that is charged for them, which decides the precision.
+        """
         return self._geometric(n, geometric_coins(rate, loss))
 
     def bernoulli(self, n: int, coin: Coins) -> Mask:
@@ -220,31 +219,24 @@ def _from_digits(shown: Mask, out: Ints) -> None:
         out[:] = octets.view("<i8").reshape(n)
 
 
-def saturating_sum(left: Ints, right: Ints, limit: int) -> Ints:
-    """Clamp the integer sum to [-limit, limit], as if computed without bounds; limit < 2^63.
-
-    Both arguments are used up: they hold zeros afterwards, however this ends.
-    """
-    with Scratch() as scratch:
-        scratch.keep(left)
-        scratch.keep(right)
-        total: Ints = left + right
-        # A sum has wrapped where its sign is that of neither operand; then it is the opposite.
-        left ^= total
-        right ^= total
-        left &= right
-        wrapped = left < 0
-        low = total < 0
-        np.clip(total, -limit, limit, out=total)
-        total[wrapped & low] = limit
-        total[wrapped & ~low] = -limit
-        return total
-
-
 def add_noise(exact: Ints, noise: Ints) -> Ints:
     """The integer sums exact + noise, saturated at +-2^62, never wrapped around.
 
     Privacy: the sum is formed over the integers and clamped afterwards, which is
-    post-processing. Clamping the noise before adding would not be. Both are used up.
+    post-processing. Clamping the noise before adding would not be. Both arguments are used
+    up: they hold zeros afterwards, however this ends.
     """
-    return saturating_sum(exact, noise, NOISE_LIMIT)
+    with Scratch() as scratch:
+        scratch.keep(exact)
+        scratch.keep(noise)
+        total: Ints = exact + noise
+        # A sum has wrapped where its sign is that of neither operand; then it is the opposite.
+        exact ^= total
+        noise ^= total
+        exact &= noise
+        wrapped = exact < 0
+        low = total < 0
+        np.clip(total, -NOISE_LIMIT, NOISE_LIMIT, out=total)
+        total[wrapped & low] = NOISE_LIMIT
+        total[wrapped & ~low] = -NOISE_LIMIT
+        return total

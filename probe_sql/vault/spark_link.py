@@ -37,7 +37,6 @@ class _Started:
     """A context that was started here, and how many connections use it."""
 
     session: Any
-    master: str | None
     users: int = 0
 
 
@@ -86,7 +85,7 @@ class Link:
         with _turn:
             running = pyspark.SparkContext._active_spark_context
             if running is None:
-                _started = _Started(self._start(pyspark), master)
+                _started = _Started(self._start(pyspark))
             elif _started is None or _started.session.sparkContext is not running:
                 # The user's own: it is theirs to stop.
                 self._check_master(running, master)

@@ -104,6 +104,12 @@ def misses(
     return missed, runs * int(np.count_nonzero(truth)), denied
 
 
+def miss_probability(delta: int, epsilon: float, u: int) -> float:
+    """The largest probability with which a shifted threshold misses, over all true sums."""
+    scale = epsilon / delta
+    return math.exp(-(u + 1) * scale) / (1 + math.exp(-scale))
+
+
 def rejected(count: int, trials: int, bound: float, level: float = 1e-5) -> bool:
     """Whether a rate of at most `bound` would show `count` with probability below `level`.
 

@@ -10,7 +10,15 @@ import pytest
 from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import tslm
-from tests.algorithms.crowd import CROWDS, POSITIVE, Crowd, crowd, misses, rejected
+from tests.algorithms.crowd import (
+    CROWDS,
+    POSITIVE,
+    Crowd,
+    crowd,
+    miss_probability,
+    misses,
+    rejected,
+)
 from tests.algorithms.meter import meter
 
 BETA = 0.1
@@ -66,7 +74,7 @@ def test_a_conjunction_that_gives_each_atom_the_whole_beta_is_caught(algorithm: 
 def test_noise_that_is_off_by_a_third_is_caught_either_way() -> None:
     accuracy = replace(LOOSE, algorithm="naive")
     u = 120
-    exact = tslm.miss_probability(1, tslm.epsilon(1, BETA, u), u)
+    exact = miss_probability(1, tslm.epsilon(1, BETA, u), u)
     assert 0.98 * BETA < exact < BETA
     observed = {
         sharpness: misses(CROWDS["one"](), accuracy, 60, 4, sharpness=sharpness)

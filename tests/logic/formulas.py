@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from hypothesis import strategies as st
 
+from probe_sql import logic
 from probe_sql.logic import And, Formula, Leaf, Or, conjunction, disjunction
+from probe_sql.logic import table as tables
+from probe_sql.logic.formula import interpret
 
 
 def raw_formulas(atoms: int, max_leaves: int = 12) -> st.SearchStrategy[Formula]:
@@ -49,3 +52,34 @@ def random_read_once(atoms: Sequence[int], source: random.Random) -> Formula:
 def assignments(atoms: int) -> Iterator[tuple[bool, ...]]:
     """Every truth assignment of atoms 0..atoms-1."""
     return product((False, True), repeat=atoms)
+
+
+def evaluate(formula: Formula, assignment: Mapping[int, bool] | Sequence[bool]) -> bool:
+    """Truth of `formula` when atom i has the value `assignment[i]`."""
+    return interpret(formula, lambda atom: bool(assignment[atom]), all, any, bool)
+
+
+def read_once(formula: Formula) -> bool:
+    """Whether no atom occurs in two leaves."""
+    found = logic.leaves(formula)
+    return len(found) == len(set(found))
+
+
+def prime_implicants(formula: Formula) -> tuple[frozenset[int], ...]:
+    """All minimal sets of atoms whose truth makes `formula` true, smallest first."""
+    variables = logic.atoms(formula)
+    table = tables.truth_table(formula, variables)
+    return _atom_sets(tables.minimal_true(table, len(variables)), variables)
+
+
+def prime_implicates(formula: Formula) -> tuple[frozenset[int], ...]:
+    """All minimal sets of atoms whose falsehood makes `formula` false, smallest first."""
+    variables = logic.atoms(formula)
+    table = tables.truth_table(formula, variables)
+    return _atom_sets(tables.maximal_false(table, len(variables)), variables)
+
+
+def _atom_sets(masks: list[int], variables: Sequence[int]) -> tuple[frozenset[int], ...]:
+    members = [[atom for j, atom in enumerate(variables) if mask >> j & 1] for mask in masks]
+    members.sort(key=lambda found: (len(found), found))
+    return tuple(map(frozenset, members))

@@ -1,4 +1,4 @@
-"""Formulas: constructors, measures, evaluation, text."""
+"""Formulas: constructors, measures, text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from probe_sql.logic import (
     atoms,
     conjunction,
     disjunction,
-    evaluate,
     leaves,
     occurrences,
-    read_once,
     render,
     simplified,
 )
 from probe_sql.logic.formula import Style
-from tests.logic.formulas import assignments, raw_formulas
+from tests.logic.formulas import assignments, evaluate, raw_formulas
 
 A, B, C, D = (Leaf(i) for i in range(4))
 
@@ -47,8 +45,6 @@ def test_measures() -> None:
     assert leaves(formula) == (2, 0, 2, 1)
     assert atoms(formula) == (0, 1, 2)
     assert occurrences(formula) == {0: 1, 1: 1, 2: 2}
-    assert not read_once(formula)
-    assert read_once(Or((C, And((A, B)))))
     assert leaves(TRUE) == ()
 
 

@@ -16,7 +16,7 @@ from lark import Lark
 from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.sql.render import (
-    render_domain_size,
+    render_domain,
     render_scan,
     render_separate,
     render_thresholds,
@@ -67,7 +67,7 @@ def hostile_database() -> duckdb.DuckDBPyConnection:
 def scan(plan: Plan) -> None:
     """Run all that a plan renders: a scan must not fail on any row."""
     connection = hostile_database()
-    queries = [render_domain_size(plan.scan)]
+    queries = [f"SELECT count(*) FROM ({render_domain(plan.scan)})"]
     if plan.scan.measures:
         queries += [render_scan(plan.scan), *render_separate(plan.scan)]
     if plan.scan.thresholds:

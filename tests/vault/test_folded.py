@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
-from probe_sql.logic.formula import TRUE, And, Formula, Leaf, Or, evaluate
+from probe_sql.logic.formula import TRUE, And, Formula, Leaf, Or
 from probe_sql.measuring import OverBudget
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
@@ -19,7 +19,7 @@ from probe_sql.vault.folded import folded
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.testing import SeededWords
-from tests.logic.formulas import raw_formulas
+from tests.logic.formulas import evaluate, raw_formulas
 from tests.vault.test_meter import ALL, APART, desk, mask
 
 ATOMS = 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
@@ -12,14 +11,13 @@ import numpy as np
 import pytest
 
 from probe_sql.errors import DataError
-from probe_sql.vault.gradual import coarsen, crossing_probability, refine, stay_probability
-from probe_sql.vault.noise import NOISE_LIMIT, Epsilon, Ints, Sampler
+from probe_sql.vault.gradual import Number, crossing_probability, refine
+from probe_sql.vault.noise import NOISE_LIMIT, Ints, Sampler
 from probe_sql.vault.randomness import SecureWords, WordArray
 from probe_sql.vault.testing import SeededWords
 from tests.vault.goodness import chi_square, discrete_laplace_pmf, rejected
 
 N = 200_000
-Step = Callable[[Sampler, Ints, Epsilon, Epsilon, int], Ints]
 BASES = [
     (Fraction(9, 10), Fraction(1, 2)),
     (Fraction(99, 100), Fraction(98, 100)),
@@ -37,6 +35,12 @@ class NoWords:
 
 def law(p: Fraction, v: int) -> Fraction:
     return (1 - p) / (1 + p) * p ** abs(v)
+
+
+def stay_probability(coarse: Number, fine: Number) -> Number:
+    """theta: the chance that the coarse noise equals the fine one; bases 0 < fine < coarse < 1."""
+    ratio = (1 - coarse) / (1 - fine)
+    return fine / coarse * ratio * ratio
 
 
 def joint_by_coarsening(p1: Fraction, p2: Fraction, x: int, y: int) -> Fraction:
@@ -93,21 +97,6 @@ def test_the_coarse_noise_is_discrete_laplace_by_convolution(rate1: str, factor:
             assert abs(total - c1 * power1[x]) < Decimal("1e-35")
 
 
-def pair_by_coarsening(seed: int, e1: float, e2: float, delta: int) -> tuple[Ints, Ints]:
-    sampler = Sampler(SeededWords(seed))
-    fine = sampler.discrete_laplace(N, e2, delta)
-    return coarsen(sampler, fine, e1, e2, delta), fine
-
-
-def pair_by_refining(seed: int, e1: float, e2: float, delta: int) -> tuple[Ints, Ints]:
-    sampler = Sampler(SeededWords(seed))
-    coarse = sampler.discrete_laplace(N, e1, delta)
-    return coarse, refine(sampler, coarse, e1, e2, delta)
-
-
-Pair = Callable[[int, float, float, int], tuple[Ints, Ints]]
-
-
 def joint_rejected(coarse: Ints, fine: Ints, e1: float, e2: float, delta: int) -> bool:
     """Chi-square of the pair over a square of cells, everything outside being one cell."""
     p1, p2 = (Fraction(math.exp(-e / delta)) for e in (e1, e2))
@@ -124,10 +113,11 @@ def joint_rejected(coarse: Ints, fine: Ints, e1: float, e2: float, delta: int) -
     return rejected(*chi_square(cell, lambda c: table[c] if c >= 0 else 0.0, 0, side * side - 1))
 
 
-@pytest.mark.parametrize("pair", [pair_by_coarsening, pair_by_refining])
 @pytest.mark.parametrize(("e1", "e2", "delta"), [(0.5, 0.9, 1), (0.3, 3.0, 1), (2.0, 2.3, 7)])
-def test_both_ways_draw_the_same_pair(pair: Pair, e1: float, e2: float, delta: int) -> None:
-    coarse, fine = pair(11, e1, e2, delta)
+def test_refining_draws_the_exact_pair(e1: float, e2: float, delta: int) -> None:
+    sampler = Sampler(SeededWords(11))
+    coarse = sampler.discrete_laplace(N, e1, delta)
+    fine = refine(sampler, coarse, e1, e2, delta)
     assert not joint_rejected(coarse, fine, e1, e2, delta)
     for values, epsilon in ((coarse, e1), (fine, e2)):
         pmf = discrete_laplace_pmf(math.exp(-epsilon / delta))
@@ -157,41 +147,32 @@ def test_a_long_chain_of_refinements_keeps_the_law(step: float) -> None:
     assert not rejected(*chi_square(value, pmf, -100, 100))
 
 
-@pytest.mark.parametrize("way", [refine, coarsen])
-def test_equal_levels_change_nothing_and_draw_nothing(way: Step) -> None:
+def test_equal_levels_change_nothing_and_draw_nothing() -> None:
     values = np.array([3, -4, 0], dtype=np.int64)
-    assert way(Sampler(NoWords()), values, 0.5, 0.5, 2).tolist() == [3, -4, 0]
+    assert refine(Sampler(NoWords()), values, 0.5, 0.5, 2).tolist() == [3, -4, 0]
 
 
-@pytest.mark.parametrize("way", [refine, coarsen])
 @pytest.mark.parametrize(
     ("e1", "e2", "delta"),
     [(1.0, 0.5, 1), (0.0, 1.0, 1), (1e-12, 1.0, 2**50), (1.0, float("inf"), 1), (0.5, 1.0, 0)],
 )
-def test_bad_levels_are_refused_before_a_word_is_drawn(
-    way: Step, e1: float, e2: float, delta: int
-) -> None:
+def test_bad_levels_are_refused_before_a_word_is_drawn(e1: float, e2: float, delta: int) -> None:
     with pytest.raises(DataError):
-        way(Sampler(NoWords()), np.zeros(3, dtype=np.int64), e1, e2, delta)
+        refine(Sampler(NoWords()), np.zeros(3, dtype=np.int64), e1, e2, delta)
 
 
 def test_levels_too_close_to_refine_are_refused_before_a_word_is_drawn() -> None:
     close = Fraction(1) + Fraction(1, 10**18)
     with pytest.raises(DataError, match="fit"):
         refine(Sampler(NoWords()), np.zeros(3, dtype=np.int64), 1, close, 1)
-    coarsen(Sampler(SecureWords()), np.zeros(3, dtype=np.int64), 1, close, 1)
 
 
-@pytest.mark.parametrize("way", [refine, coarsen])
-def test_extreme_noise_stays_within_the_limit(way: Step) -> None:
+def test_extreme_noise_stays_within_the_limit() -> None:
     edge = NOISE_LIMIT - 1
     values = np.array([edge, -edge, 2**63 - 1, -(2**63)] * 50, dtype=np.int64)
-    moved = way(Sampler(SecureWords()), values, Fraction(1, 10**3), Fraction(2, 10**3), 10**12)
+    moved = refine(Sampler(SecureWords()), values, Fraction(1, 10**3), Fraction(2, 10**3), 10**12)
     assert np.all(np.abs(moved) <= edge)
-    if way is coarsen:
-        assert np.all((moved > 0) == (values > 0))
 
 
-@pytest.mark.parametrize("way", [refine, coarsen])
-def test_no_value_is_an_empty_array(way: Step) -> None:
-    assert way(Sampler(SecureWords()), np.zeros(0, dtype=np.int64), 1, 2, 1).shape == (0,)
+def test_no_value_is_an_empty_array() -> None:
+    assert refine(Sampler(SecureWords()), np.zeros(0, dtype=np.int64), 1, 2, 1).shape == (0,)

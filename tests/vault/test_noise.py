@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from probe_sql.vault.noise import Ints, Sampler
+from probe_sql.vault.noise import Ints, Sampler, exact_rate
 from probe_sql.vault.randomness import SecureWords, Words
 from probe_sql.vault.testing import SeededWords
 from tests.vault.goodness import (
@@ -42,15 +42,16 @@ def shrunk(sampler: Sampler, n: int, epsilon: float, delta: int) -> Ints:
 
 def double_zero(sampler: Sampler, n: int, epsilon: float, delta: int) -> Ints:
     """A wrong sampler: a geometric size and a sign, so that zero comes up twice as +0 and -0."""
-    size = sampler.geometric(n, epsilon, delta)
-    negative = sampler.geometric(n, 1e-9, 1) % 2 == 1
+    size = sampler.geometric_at(n, *exact_rate(epsilon, delta))
+    negative = sampler.geometric_at(n, *exact_rate(1e-9, 1)) % 2 == 1
     return np.where(negative, -size, size)
 
 
 def dead_digit(sampler: Sampler, n: int, epsilon: float, delta: int) -> Ints:
     """A wrong sampler: in one of the geometric values the digit that weighs most is lost."""
     lost = 1 << int(math.log2(delta / epsilon))
-    return (sampler.geometric(n, epsilon, delta) & ~lost) - sampler.geometric(n, epsilon, delta)
+    one, two = (sampler.geometric_at(n, *exact_rate(epsilon, delta)) for _ in range(2))
+    return (one & ~lost) - two
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -89,7 +90,7 @@ def test_neighbouring_values_and_calls_are_uncorrelated() -> None:
 
 def test_geometric_values_fit_their_law() -> None:
     p = math.exp(-1 / 20)
-    values = Sampler(SeededWords(6)).geometric(N, 1, 20)
+    values = Sampler(SeededWords(6)).geometric_at(N, *exact_rate(1, 20))
     statistic, freedom = chi_square(values, lambda g: (1 - p) * p**g if g >= 0 else 0.0, 0, 120)
     assert not rejected(statistic, freedom)
 

@@ -170,7 +170,7 @@ def test_the_number_of_words_is_fixed_but_for_ties() -> None:
     for column, value in [(all_ones, largest), (all_zeros, 0)]:
         lanes = np.repeat(column.astype(np.uint8), 16, axis=1)
         words = ScriptedWords(lanes.reshape(-1).view(np.uint64).tolist())
-        assert Sampler(words).geometric(16, 1, 100).tolist() == [value] * 16
+        assert Sampler(words).geometric_at(16, *exact_rate(1, 100)).tolist() == [value] * 16
         assert words.requests == [coins.count * 2]
 
 
@@ -178,7 +178,7 @@ def test_digits_are_read_in_their_places() -> None:
     coins = geometric_coins(Fraction(1, 2**40), Fraction(1))
     n = 1000
     shown = Sampler(SeededWords(3))._toss(n, coins)
-    values = Sampler(SeededWords(3)).geometric(n, 1, 2**40)
+    values = Sampler(SeededWords(3)).geometric_at(n, *exact_rate(1, 2**40))
     expected = [sum(1 << i for i in range(coins.count) if shown[i, j]) for j in range(n)]
     assert values.tolist() == expected
 
@@ -221,7 +221,7 @@ def test_what_does_not_fit_is_refused_before_a_word_is_drawn(epsilon: Epsilon, d
     with pytest.raises(DataError):
         sampler.discrete_laplace(1, epsilon, delta)
     with pytest.raises(DataError):
-        sampler.geometric(1, epsilon, delta)
+        sampler.geometric_at(1, *exact_rate(epsilon, delta))
 
 
 def test_the_largest_scale_is_sharp() -> None:

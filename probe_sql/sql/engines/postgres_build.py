@@ -85,10 +85,6 @@ def binary_text(node: exp.Expr) -> exp.Expr:
     return exp.Collate(this=operand(node), expression=build.name("C", quoted=True))
 
 
-def at_least(node: exp.Expr, value: exp.Expr) -> exp.Expr:
-    return binary(exp.GTE, node, value)
-
-
 def at_most(node: exp.Expr, value: exp.Expr) -> exp.Expr:
     return binary(exp.LTE, node, value)
 

@@ -1,4 +1,4 @@
-"""Prime implicants and implicates: against their definition, against pyeda, and in time."""
+"""Prime implicants and implicates from truth tables: by definition, by pyeda, and in time."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import pytest
 from hypothesis import given, settings
 
 from probe_sql.errors import Refused
-from probe_sql.logic import (
-    FALSE,
-    TRUE,
-    And,
-    Formula,
-    Leaf,
-    Or,
+from probe_sql.logic import FALSE, TRUE, And, Formula, Leaf, Or
+from probe_sql.logic import table as tables
+from tests.logic.formulas import (
+    assignments,
     evaluate,
     prime_implicants,
     prime_implicates,
+    random_formula,
+    raw_formulas,
 )
-from probe_sql.logic import table as tables
-from tests.logic.formulas import assignments, random_formula, raw_formulas
 
 A, B, C = (Leaf(i) for i in range(3))
 

@@ -27,7 +27,7 @@ from probe_sql.ledger import Ledger
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Budget, load_policy
-from probe_sql.sql.render import render_scan
+from probe_sql.scan.render import render_scan
 from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler

@@ -29,11 +29,12 @@ from probe_sql.errors import (
 from probe_sql.ledger import BudgetState, Entry, Ledger, Receipt
 from probe_sql.ledger.links import known_as, remember
 from probe_sql.measuring import Outcome, Task
+from probe_sql.plan.engine import Engine
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.policy.read import check_unchanged
-from probe_sql.sql.engines.engine import DUCKDB, Engine
+from probe_sql.scan.engine import DUCKDB
 from probe_sql.vault.addresses import holds_secret
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.exact import Exact

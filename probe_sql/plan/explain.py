@@ -12,8 +12,8 @@ from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
 from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
+from probe_sql.plan.tally import Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.sql.scan import Threshold
 from probe_sql.text import visible
 
 
@@ -55,7 +55,8 @@ def explain(plan: Plan) -> Explanation:
     return Explanation(
         plan, first, tuple(first.atoms[number] for number in range(len(plan.atoms))), epsilon,
         _unminimised(plan, algorithm, people), _worst(plan, first, epsilon),
-        plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
+        () if plan.engine is None
+        else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
         algorithm.guarantee(accuracy, capped=people is not None).text, people,
     )  # fmt: skip
 

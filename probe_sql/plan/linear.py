@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.plan.tally import Tally
+from probe_sql.plan.weights import positive_of, present_of, tally_of
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Value
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scan import Tally
-from probe_sql.sql.weights import positive_of, present_of, tally_of
 
 
 @dataclass(frozen=True, slots=True)

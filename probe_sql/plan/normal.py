@@ -17,17 +17,17 @@ from probe_sql.logic.fold import HalfLine
 from probe_sql.plan.apart import Apart
 from probe_sql.plan.linear import Part, Quotient, add, quotient, scale
 from probe_sql.plan.sensitivity import presence, row_bounds
-from probe_sql.sql.bound import Call, Comparison, Value
-from probe_sql.sql.scalar import fraction_gcd
-from probe_sql.sql.scan import MeasureScan, Multiplier, Tally, Term, Threshold
-from probe_sql.sql.weights import (
+from probe_sql.plan.tally import MeasureScan, Multiplier, Tally, Term, Threshold
+from probe_sql.plan.weights import (
     INTEGER_LIMIT,
     count_where,
-    not_null,
     public_multiplier,
     side,
     tally_of,
 )
+from probe_sql.sql.bound import Call, Comparison, Value
+from probe_sql.sql.compare import not_null
+from probe_sql.sql.scalar import fraction_gcd
 
 _MIRROR = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 

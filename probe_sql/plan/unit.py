@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from probe_sql.plan.account import worst_sum
 from probe_sql.plan.normal import Measure
+from probe_sql.plan.tally import Tally
 from probe_sql.policy.model import Unit
-from probe_sql.sql.bounding import counts_people
-from probe_sql.sql.scan import Tally
+from probe_sql.policy.names import fold
 
 Totals = NDArray[np.int64] | NDArray[np.float64]
 _HALF = 30  # 64-bit sums are taken in two halves, so that many large totals do not overflow
@@ -109,6 +109,17 @@ def unit_caps(unit: Unit, measures: Sequence[Measure], tallies: Sequence[Tally])
         and counts_people(tallies[measure.scan.terms[0].tally], unit.column)
     )
     return Caps(min(most, groups * per_group), groups, per_group, once, unit.column, most)
+
+
+def counts_people(tally: Tally, column: str) -> bool:
+    """Whether one person changes the tally by at most 1, however many rows they have.
+
+    So it is where distinct values of an expression over the unit column alone are counted.
+    """
+    if tally.kind != "distinct" or tally.argument is None:
+        return False
+    read = tally.argument.columns
+    return bool(read) and all(table == "t" and fold(name) == fold(column) for table, name in read)
 
 
 def even_loss(

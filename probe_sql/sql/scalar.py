@@ -57,6 +57,11 @@ class Scalar:
     def is_constant(self) -> bool:
         return self.constant is not None
 
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """The columns it reads, each with the alias of its table first."""
+        return [(column.table, column.name) for column in self.ast.find_all(exp.Column)]
+
     def at(self, span: Span | None) -> Scalar:
         return replace(self, span=span)
 

@@ -19,11 +19,12 @@ import sqlglot
 from sqlglot import exp
 
 from probe_sql.errors import ProbeError, ScanError
-from probe_sql.plan import apart
+from probe_sql.plan import apart, weights
+from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.keys import ListKeys
+from probe_sql.scan import build, caps, lookup, render, rows
 from probe_sql.session import Connection
-from probe_sql.sql import arithmetic, bounding, build, functions, lookup, render, rows, weights
-from probe_sql.sql.scan import Scan, Tally
+from probe_sql.sql import arithmetic, functions
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
 from tests.audit import extremes
@@ -329,7 +330,7 @@ def loosened(node: exp.Expr) -> exp.Expr:
 
 def without_first(monkeypatch: Patch) -> None:
     net = rows.net
-    for module in (rows, render, bounding, lookup):
+    for module in (rows, render, caps, lookup):
         monkeypatch.setattr(module, "net", lambda node: net(loosened(node)))
 
 

@@ -9,11 +9,10 @@ from typing import ClassVar
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.sql import build
-from probe_sql.sql.engines import postgres_dates as dates
-from probe_sql.sql.engines import postgres_floats as floats
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.engines.postgres_build import (
+from probe_sql.scan import build
+from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.postgres import dates, floats
+from probe_sql.scan.postgres.build import (
     above,
     binary,
     binary_text,
@@ -30,10 +29,10 @@ from probe_sql.sql.engines.postgres_build import (
     type_name,
     whole,
 )
-from probe_sql.sql.engines.postgres_casts import try_cast, widened
-from probe_sql.sql.engines.translate import Function, Translator
+from probe_sql.scan.postgres.casts import try_cast, widened
+from probe_sql.scan.rows import MOST, PRESENT
+from probe_sql.scan.translate import Function, Translator
 from probe_sql.sql.ranges import ranges
-from probe_sql.sql.rows import MOST, PRESENT
 from probe_sql.types import Kind, SqlType, parse_type
 
 _SPACES = "".join(

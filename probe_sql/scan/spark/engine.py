@@ -13,13 +13,13 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from probe_sql.sql.engines.engine import RemoteEngine
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.engines.spark_casts import constant, convert
-from probe_sql.sql.engines.spark_functions import BUILDERS, PLACES, REPEATING
-from probe_sql.sql.engines.spark_types import call, case, cast, double, stamp, try_cast
-from probe_sql.sql.engines.translate import Function, Translator
-from probe_sql.sql.rows import MOST
+from probe_sql.scan.engine import RemoteEngine
+from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.rows import MOST
+from probe_sql.scan.spark.casts import constant, convert
+from probe_sql.scan.spark.functions import BUILDERS, PLACES, REPEATING
+from probe_sql.scan.spark.types import call, case, cast, double, stamp, try_cast
+from probe_sql.scan.translate import Function, Translator
 from probe_sql.sql.scalar import UNKNOWN
 from probe_sql.types import BIGINT, Kind, SqlType, parse_type
 

@@ -1,19 +1,18 @@
-"""`Engine`: what the rest of the house asks about the database that will run a scan."""
+"""The engines that run scans: DuckDB as the reference, and what engines elsewhere share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span
+from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.model import Table
-from probe_sql.sql import build
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.engines.translate import Translator
-from probe_sql.sql.render import (
+from probe_sql.scan import build
+from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.render import (
     aggregation,
     render_scan,
     render_separate,
@@ -21,30 +20,13 @@ from probe_sql.sql.render import (
     separate,
     summed,
 )
-from probe_sql.sql.rows import steps_of
+from probe_sql.scan.rows import steps_of
+from probe_sql.scan.translate import Translator
 from probe_sql.sql.scalar import integer_literal
-from probe_sql.sql.scan import Scan, Tally
 from probe_sql.types import BIGINT, SqlType
 
 DOMAIN = "probe_sql_domain"
 _PUBLIC = "probe_sql_public_"
-
-
-class Engine(Protocol):
-    """A database that can run scans, as far as SQL goes."""
-
-    @property
-    def name(self) -> str:
-        """The engine's name, for people."""
-        ...
-
-    def check(self, scan: Scan) -> None:
-        """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
-        ...
-
-    def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
-        """The SQL that reads private rows: one statement, or one for each measure."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

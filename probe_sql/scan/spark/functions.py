@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.sql.engines.spark_types import call, case, cast, double
+from probe_sql.scan.spark.types import call, case, cast, double
 from probe_sql.types import Kind, SqlType
 
 Refuse = Callable[..., Refused]

@@ -17,13 +17,14 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from probe_sql.sql import build
-from probe_sql.sql.bounding import capped, capped_rows
-from probe_sql.sql.domain import domain as key_domain
-from probe_sql.sql.domain import key_sizes
+from probe_sql.plan.tally import LIMIT, MeasureScan, Multiplier, Scan, Term, Threshold
+from probe_sql.scan import build
+from probe_sql.scan.caps import capped, capped_rows
+from probe_sql.scan.domain import domain as key_domain
+from probe_sql.scan.domain import key_sizes
+from probe_sql.scan.lookup import lookup
+from probe_sql.scan.rows import aggregates, net, quotient
 from probe_sql.sql.keys import determined_joins
-from probe_sql.sql.lookup import lookup
-from probe_sql.sql.rows import aggregates, net, quotient
 from probe_sql.sql.scalar import (
     Scalar,
     cast_to,
@@ -32,7 +33,6 @@ from probe_sql.sql.scalar import (
     paren,
     try_cast_to,
 )
-from probe_sql.sql.scan import LIMIT, MeasureScan, Multiplier, Scan, Term, Threshold
 from probe_sql.types import Kind
 
 

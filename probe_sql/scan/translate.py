@@ -12,8 +12,8 @@ from typing import ClassVar
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.rows import TRY
+from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.rows import TRY
 
 # Names, structure, three-valued logic and counting: the same on every engine.
 _PLAIN = (

@@ -43,6 +43,9 @@ ROOMS = (
     "vault",
     "answer",
     "cursor",
+    "database",
+    "catalogue",
+    "walk",
     "session",
     "owner",
     "cli",
@@ -53,13 +56,13 @@ TOP = "probe_sql"  # the package itself: lazy exports and the version
 ONLY = {
     TOP: {"errors", "policy", "answer", "cursor", "session"},
     "__main__": {"cli"},
-    "cli": {TOP, "text", "errors", "options", "policy", "answer", "session", "owner"},
+    "cli": {TOP, "text", "errors", "options", "policy", "answer", "catalogue", "session", "owner"},
 }
 
 # Outside libraries, and parts of the standard library, that belong to certain rooms.
 RUNTIME_LIBRARIES = {
     "duckdb": {"vault"},
-    "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer"},
+    "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer", "walk"},
     "prompt_toolkit": {"cli"},
     "pyeda": {"logic"},
     "rich": {"cli"},

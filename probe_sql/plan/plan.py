@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
-from probe_sql.measuring import AtomSpec, Ints, Task
+from probe_sql.measuring import AtomSpec, Ints, Outcome, Task
 from probe_sql.options import updated
 from probe_sql.plan.engine import Engine
 from probe_sql.plan.normal import Measure
@@ -57,6 +58,16 @@ class Plan:
     def verdict(self) -> bool | None:
         formula = self.minimised.formula
         return formula.value if isinstance(formula, Constant) else None
+
+    @property
+    def deltas(self) -> tuple[int, ...]:
+        """The sensitivity of each measure to one row."""
+        return tuple(measure.delta for measure in self.measures)
+
+    def decided(self, groups: int) -> Outcome:
+        """What HAVING decides without data, where it has a verdict: all groups, or none."""
+        holds = bool(self.verdict)
+        return Outcome(np.full(groups, holds), "answered", guarantees.certain(holds), ())
 
     @property
     def release_epsilon(self) -> float:

@@ -324,6 +324,39 @@ def test_no_module_outside_their_room_names_an_algorithm() -> None:
     assert found == {"accuracy.py": {Accuracy().algorithm}}
 
 
+# Numbers that privacy rests on, each with its one owner.
+OWNED = {
+    2**61: "measuring.py",
+    2**50: "plan/weights.py",
+    2**40: "plan/weights.py",
+    10**7: "sql/keys.py",
+    5760: "scan/translate.py",  # one of the characters that are trimmed
+}
+
+
+def numbers_in(source: str) -> set[int]:
+    """The integers that a file writes down, as `2**40` and `1 << 40` too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            found.add(node.value)
+        elif isinstance(node, ast.BinOp):
+            match node:
+                case ast.BinOp(ast.Constant(int(a)), ast.Pow(), ast.Constant(int(b))) if b < 99:
+                    found.add(a**b)
+                case ast.BinOp(ast.Constant(int(a)), ast.LShift(), ast.Constant(int(b))) if b < 99:
+                    found.add(a << b)
+    return found
+
+
+def test_every_constant_that_privacy_rests_on_has_one_owner() -> None:
+    owners: dict[int, list[str]] = {number: [] for number in OWNED}
+    for file in python_files(PACKAGE):
+        for number in numbers_in(file.read_text(encoding="utf-8")) & set(OWNED):
+            owners[number].append(file.relative_to(PACKAGE).as_posix())
+    assert owners == {number: [owner] for number, owner in OWNED.items()}
+
+
 def test_no_file_is_too_long_to_read() -> None:
     long = {
         file.relative_to(ROOT).as_posix(): lines

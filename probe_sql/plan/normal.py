@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from probe_sql.errors import ProbeError, Refused, SqlError
 from probe_sql.logic.fold import HalfLine
+from probe_sql.measuring import FAR
 from probe_sql.plan.apart import Apart
 from probe_sql.plan.linear import Part, Quotient, add, quotient, scale
 from probe_sql.plan.sensitivity import presence, row_bounds
@@ -356,7 +357,7 @@ def _integer_threshold(constant: list[Part], unit: Fraction, strict: bool) -> in
         return Threshold(number, public, unit, strict, 0 if strict else -1)
     ratio = number / unit
     threshold = math.floor(ratio) if strict else math.ceil(ratio) - 1
-    return max(-(2**61), min(2**61, threshold))
+    return max(-FAR, min(FAR, threshold))
 
 
 def _with_multipliers(

@@ -145,7 +145,7 @@ def _largest(values: Totals, count: int) -> Totals:
 
 
 def _sum(values: Totals) -> int | float:
-    """The sum; of integers an exact one, however large."""
+    """Add losses up; integers exactly, without an overflow of 64 bits."""
     if not np.issubdtype(values.dtype, np.integer):
         return float(values.sum())
     whole: NDArray[np.int64] = values.astype(np.int64)

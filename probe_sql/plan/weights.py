@@ -14,7 +14,7 @@ from probe_sql.sql.literals import number
 from probe_sql.sql.scalar import Scalar
 from probe_sql.types import Kind
 
-INTEGER_LIMIT = 2**50  # of what one row adds, in grid steps
+INTEGER_LIMIT = 2**50  # of what one row adds, in grid steps: 2^63 rows fit the sum's type
 _SLACK = Fraction(1, 2**10)
 ROUNDED_LIMIT = 2**40  # the same where a DOUBLE is rounded: keeps its error far below a step
 

@@ -20,9 +20,6 @@ from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.scalar import cast_to, double_literal, integer_literal, paren, try_cast_to
 from probe_sql.types import Kind, SqlType
 
-MAX_GROUPS = 10_000_000
-
-
 LISTED = 1_000  # keys of a list that are written into a statement; longer ones are a table
 
 

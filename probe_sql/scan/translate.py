@@ -24,6 +24,8 @@ _PLAIN = (
     exp.DataType,
 )  # fmt: skip
 Function = Callable[[exp.Anonymous], exp.Expr]
+# What DuckDB trims, Unicode's space separators: an engine that is told so trims the same.
+SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
 
 
 class Translator:

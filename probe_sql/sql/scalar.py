@@ -31,7 +31,7 @@ class Scalar:
     """An expression on one row. `constant` is its value where it reads no column at all.
 
     `low`/`high` enclose every non-NULL numeric value, `grid` divides every value exactly;
-    `private` says that a private column is read, `clamped` that its columns are clamped.
+    `private` says that a private column is read.
     """
 
     ast: exp.Expr

@@ -31,13 +31,10 @@ from probe_sql.scan.postgres.build import (
 )
 from probe_sql.scan.postgres.casts import try_cast, widened
 from probe_sql.scan.rows import MOST, PRESENT
-from probe_sql.scan.translate import Function, Translator
+from probe_sql.scan.translate import SPACES, Function, Translator
 from probe_sql.sql.ranges import ranges
 from probe_sql.types import Kind, SqlType, parse_type
 
-_SPACES = "".join(
-    map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288))
-)  # what DuckDB trims: Unicode's space separators
 _MOST_NODES = 4_000
 _COPYING = (exp.Anonymous, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
 _LONGEST = 1_000_000_000  # characters; no text is longer
@@ -376,7 +373,7 @@ class PostgresTranslator(Translator):
         return call(str(node.this), *[self.translate(value) for value in node.expressions])
 
     def _trim(self, name: str, node: exp.Anonymous) -> exp.Expr:
-        return call(name, self.translate(node.expressions[0]), text(_SPACES))
+        return call(name, self.translate(node.expressions[0]), text(SPACES))
 
     def _side(self, node: exp.Anonymous) -> exp.Expr:
         size = min(whole(node.expressions[1]), _LONGEST)

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from probe_sql.plan.weights import ROUNDED_LIMIT
 from probe_sql.scan.engine import RemoteEngine
 from probe_sql.scan.kinds import Kinds
 from probe_sql.scan.rows import MOST
@@ -46,7 +47,6 @@ SETTINGS: Mapping[str, str] = {
 _MOST_NODES = 2_000  # of a part that is written down more than once
 _LONG_SUM = 2**20  # what one row may add so that 2^43 rows fit a BIGINT
 _MOST_ROWS = 2**43
-_ROUNDED_LIMIT = 2**40  # steps within which DOUBLE is exact to far less than half of one
 _BELOW_HALF = 0.49999999999999994
 _ESCAPES = "!~^|#\\"
 
@@ -342,7 +342,7 @@ class SparkTranslator(Translator):
 
     def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
         """A function; the steps of a sum are rounded by a shorter way where it is the same."""
-        if not 0 < int(node.meta.get(MOST, 0)) <= _ROUNDED_LIMIT:
+        if not 0 < int(node.meta.get(MOST, 0)) <= ROUNDED_LIMIT:
             return super().on_anonymous(node)
         # Added and cut off, the largest number below one half rounds half away from zero.
         value = exp.Paren(this=self._again(self.translate(node.expressions[0])))

@@ -15,6 +15,7 @@ from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
 from probe_sql.errors import InterfaceError, NotSupportedError, SqlError
 from probe_sql.ledger import BudgetState, Entry
+from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
 from probe_sql.plan.engine import Engine
 from probe_sql.plan.explain import Explanation, explain
@@ -97,19 +98,19 @@ class Connection:
             return explain(plan)
         groups = database.backend.groups(plan.scan)
         if plan.verdict is not None and not plan.releases.extra:
-            return self._answer(plan, plan.decided(groups), 0.0)
+            return self._answer(plan, plan.decided(groups), Loss.NOTHING)
         self._check_budget(plan)
         task = database.task(plan, groups)
         denied = denied_unread(plan, task)
         if denied is not None:
-            return self._answer(plan, denied, 0.0)
+            return self._answer(plan, denied, Loss.NOTHING)
         settled = walk(database, plan, task, analyst=self.analyst, sql=query, progress=progress)
         return self._answer(plan, settled.outcome, settled.charged)
 
     def _check_budget(self, plan: Plan) -> None:
         """Refuse what the ledger would refuse, before anything else is worked out."""
         asked = plan.accuracy.epsilon
-        self._database.ledger.admit(self.analyst, asked)
+        self._database.ledger.admit(self.analyst, Loss.asked(asked))
         if plan.release_epsilon >= asked:
             raise SqlError(
                 f"the values of the SELECT list alone cost epsilon {plan.release_epsilon:.4g}",
@@ -117,9 +118,9 @@ class Connection:
                 fix="widen margin, lower confidence, or raise epsilon",
             )
 
-    def _answer(self, plan: Plan, outcome: Outcome, charged: float) -> Answer:
+    def _answer(self, plan: Plan, outcome: Outcome, charged: Loss) -> Answer:
         privacy = Privacy(
-            charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
+            charged.epsilon, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.words, min_entropy=outcome.details.get("min_entropy"),
             trace=outcome.trace,

@@ -16,6 +16,7 @@ from probe_sql import algorithms, faults
 from probe_sql.database import Database
 from probe_sql.errors import Interrupted, LedgerError, ProbeError, ScanError
 from probe_sql.ledger import Ledger, Receipt
+from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan
 from probe_sql.vault.exact import Exact
@@ -30,7 +31,7 @@ class Settled:
     """What a query came to: what was decided, what it cost, and the loss within that price."""
 
     outcome: Outcome
-    charged: float
+    charged: Loss
     loss: float
 
 
@@ -59,7 +60,7 @@ def walk(
     the realised loss, or to the price of a scan, or of a failure, where that is more.
     """
     ledger = database.ledger
-    receipt = ledger.reserve(analyst, plan.accuracy.epsilon, sql=sql)
+    receipt = ledger.reserve(analyst, Loss.asked(plan.accuracy.epsilon), sql=sql)
     watched = None if progress is None else _Watched(progress)
     with contextlib.ExitStack() as stack:
         meter: VaultMeter | None = None
@@ -158,13 +159,13 @@ def _fail(
         if meter is not None:
             charged = meter.settle(outcome, reason)
         else:
-            charged = ledger.settle(receipt, 0.0, outcome=outcome, reason=reason)
+            charged = ledger.settle(receipt, Loss.NOTHING, outcome=outcome, reason=reason)
     except LedgerError:
         if isinstance(error, LedgerError):
             return  # it says already why the ledger would not go on
         raise
     if isinstance(error, ProbeError):
-        cost = f"The scan had begun, so it is charged: epsilon {charged:.6g}."
+        cost = f"The scan had begun, so it is charged: epsilon {charged.epsilon:.6g}."
         if ledger.stopped():
             cost += f" {ledger.user!r} may not ask until the owner has looked."
         error.why = f"{error.why} {cost}" if error.why else cost

@@ -30,6 +30,7 @@ ROOMS = (
     "arguments",
     "types",
     "faults",
+    "loss",
     "logic",
     "accuracy",
     "measuring",

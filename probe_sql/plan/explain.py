@@ -9,6 +9,7 @@ from probe_sql import algorithms
 from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
+from probe_sql.loss import Loss
 from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
@@ -45,7 +46,7 @@ def explain(plan: Plan) -> Explanation:
     """Ask the algorithm what it draws first and what its answer would promise."""
     if plan.verdict is not None:
         text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
-        worst = max(plan.release_epsilon, plan.least) if plan.releases.extra else 0.0
+        worst = _charged(plan, plan.release_epsilon) if plan.releases.extra else 0.0
         return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people)
     accuracy = plan.accuracy
     algorithm = algorithms.get(accuracy.algorithm)
@@ -90,7 +91,13 @@ def _worst(plan: Plan, first: FirstDraws, epsilon: float) -> float:
     if not first.whole:
         return max(most, plan.least)
     total = epsilon + plan.release_epsilon
-    return max(total, plan.least) if total <= most else 0.0
+    return _charged(plan, total) if total <= most else 0.0
+
+
+def _charged(plan: Plan, epsilon: float) -> float:
+    """What the ledger charges where this is drawn: rounded up, and at least a scan's price."""
+    drawn = min(Loss.drawn(epsilon), Loss.asked(plan.accuracy.epsilon))
+    return max(drawn, Loss.asked(plan.least)).epsilon
 
 
 # --- JSON ------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.logic.formula import Formula, atoms
+from probe_sql.loss import Loss
 from probe_sql.measuring import Draw, Floats, Ints, Mask, OverBudget
 from probe_sql.plan.unit import ROW, Caps
 from probe_sql.vault.exact import Exact, unsealed
@@ -310,7 +311,7 @@ class VaultMeter:
 
     # --- ending -------------------------------------------------------------------------
 
-    def settle(self, outcome: str, reason: str | None = None) -> float:
+    def settle(self, outcome: str, reason: str | None = None) -> Loss:
         """Lower the charge to the loss of what was drawn, or the price of the query where that
         is more, and end drawing; returns the charge.
 
@@ -321,7 +322,8 @@ class VaultMeter:
             self._forget()
             if self._settled:
                 raise InternalError("The query was settled already.")
-            charged = self._ledger.settle(self._receipt, self.loss, outcome=outcome, reason=reason)
+            drawn = Loss.drawn(self.loss)
+            charged = self._ledger.settle(self._receipt, drawn, outcome=outcome, reason=reason)
             self._settled = True
             return charged
 

@@ -24,6 +24,7 @@ from probe_sql.errors import (
     Stopped,
 )
 from probe_sql.ledger.users import system_user
+from probe_sql.loss import Loss
 from probe_sql.owner import record, unlock
 from probe_sql.session import Connection, connect
 from probe_sql.vault.failures import Failure, scan_error
@@ -344,23 +345,25 @@ def test_a_living_scan_of_another_process_is_left_alone(database: Path) -> None:
 def test_what_one_user_has_under_way_is_limited(database: Path) -> None:
     with seeded(database, 1) as db:
         ledger = db._database.ledger
-        held = [ledger.reserve("maria", 0.5, sql=str(n)) for n in range(4)]
+        held = [ledger.reserve("maria", Loss.asked(0.5), sql=str(n)) for n in range(4)]
         with pytest.raises(LedgerError, match="as much under way"):
             db.sql(QUERY)
-        ledger.settle(held[0], 0.0, outcome="interrupted")
+        ledger.settle(held[0], Loss.NOTHING, outcome="interrupted")
         db.sql(CHEAP)
         for receipt in held[1:]:
-            ledger.settle(receipt, 0.0, outcome="interrupted")
+            ledger.settle(receipt, Loss.NOTHING, outcome="interrupted")
 
 
 def test_the_sum_of_what_is_under_way_is_limited(database: Path, policy: Path) -> None:
     """Holds times per_query together; one query alone may be larger."""
     policy.write_text(policy.read_text().replace("per_query = 1.0", "per_query = 0.5"))
     with connect(database, policy, analyst="maria") as db:
-        first = db._database.ledger.reserve("maria", 2.5, sql="one, however large")
+        first = db._database.ledger.reserve("maria", Loss.asked(2.5), sql="one, however large")
         with pytest.raises(LedgerError, match="as much under way"):
-            db._database.ledger.reserve("maria", 0.05, sql="two")
-        db._database.ledger.settle(first, 0.0, outcome="interrupted")
+            db._database.ledger.reserve("maria", Loss.asked(0.05), sql="two")
+        db._database.ledger.settle(first, Loss.NOTHING, outcome="interrupted")
         db._database.ledger.settle(
-            db._database.ledger.reserve("maria", 0.05, sql="two"), 0.0, outcome="denied"
+            db._database.ledger.reserve("maria", Loss.asked(0.05), sql="two"),
+            Loss.NOTHING,
+            outcome="denied",
         )

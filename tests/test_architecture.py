@@ -325,6 +325,18 @@ def test_no_module_outside_their_room_names_an_algorithm() -> None:
     assert found == {"accuracy.py": {Accuracy().algorithm}}
 
 
+def test_only_the_walk_spends() -> None:
+    """Benchmarks too: what reserves, draws or makes a meter elsewhere is a walk of its own."""
+    steps = re.compile(r"\.reserve\(|\bledger\.draw\(|\bVaultMeter\(")
+    found = {
+        file.relative_to(ROOT).as_posix()
+        for folder in ("probe_sql", "benchmarks", "datasets")
+        for file in python_files(ROOT / folder)
+        if steps.search(re.sub(r"class \w+\(VaultMeter\)", "", file.read_text(encoding="utf-8")))
+    }
+    assert found == {"probe_sql/walk.py"}
+
+
 # Numbers that privacy rests on, each with its one owner.
 OWNED = {
     2**61: "measuring.py",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from probe_sql import arguments
-from probe_sql.answer.compose import places
+from probe_sql.answer.compose import returned_groups
 from probe_sql.database import Database
 from probe_sql.errors import ProgrammingError, Refused
 from probe_sql.policy import Policy, PublicTable, Table
@@ -37,7 +37,7 @@ def key_values(database: Database, table: str, column: str, limit: int) -> tuple
     try:
         plan = database.plan(f'SELECT "{name}" FROM "{of}" GROUP BY "{name}" HAVING true')
         count = min(most, database.backend.groups(plan.scan))
-        keys = database.backend.keys(plan.scan, places(plan.decided(count)))
+        keys = database.backend.keys(plan.scan, returned_groups(plan.decided(count)))
     except (ProgrammingError, Refused):
         return ()
     return tuple(keys[0])

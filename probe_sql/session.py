@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from probe_sql import arguments
-from probe_sql.answer.compose import compose, places
+from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
@@ -128,7 +128,7 @@ class Connection:
         columns = tuple(output.name for output in plan.query.outputs)
         if outcome.status == "denied":
             return Denied(columns, (), (), privacy, plan.notices, reason=outcome.denial or "")
-        chosen = places(outcome)
+        chosen = returned_groups(outcome)
         keys = self._database.backend.keys(plan.scan, chosen)
         body = compose(plan, chosen, keys, outcome)
         confidence = plan.accuracy.confidence if plan.releases.columns else None

@@ -26,7 +26,7 @@ class Estimate:
     margin: Fraction
 
 
-def places(outcome: Outcome) -> NDArray[np.int64]:
+def returned_groups(outcome: Outcome) -> NDArray[np.int64]:
     """Places of the returned groups in the key domain, ascending."""
     return np.flatnonzero(outcome.returned).astype(np.int64)
 

@@ -122,7 +122,7 @@ class Connection:
         privacy = Privacy(
             charged.epsilon, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
-            unit=plan.caps.words, min_entropy=outcome.details.get("min_entropy"),
+            unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
             trace=outcome.trace,
         )  # fmt: skip
         columns = tuple(output.name for output in plan.query.outputs)

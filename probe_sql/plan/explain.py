@@ -110,7 +110,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
     minimised = plan.minimised
     return {
         "table": plan.query.relation.table.name,
-        "unit": plan.caps.words,
+        "unit": plan.caps.description,
         "caps": None if explanation.people is None else explanation.people.as_dict(),
         "keys": [{"name": k.name, "domain": keys_text(k.keys)} for k in plan.query.keys],
         "groups": plan.groups,
@@ -222,7 +222,7 @@ def as_text(explanation: Explanation) -> str:
 
 
 def _unit_text(plan: Plan) -> str:
-    return "privacy unit: one row" if plan.caps.column is None else f"one {plan.caps.words}"
+    return "privacy unit: one row" if plan.caps.column is None else f"one {plan.caps.description}"
 
 
 def _leaves_text(plan: Plan) -> str:

@@ -39,7 +39,7 @@ class Caps:
     most: int = 1
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The unit as answers and EXPLAIN name it: how the caps are defined, not what they cut."""
         if self.column is None:
             return "row"

@@ -18,7 +18,7 @@ from probe_sql.ledger import complaints
 from probe_sql.ledger.chain import OUTCOMES, Hold, Open, Row
 from probe_sql.ledger.locks import Presence, Turns
 from probe_sql.ledger.log import Log, storable
-from probe_sql.ledger.store import told
+from probe_sql.ledger.store import as_ledger_error
 from probe_sql.ledger.takeover import take_over
 from probe_sql.ledger.users import system_user
 from probe_sql.ledger.values import BudgetState, Entry, Receipt, issue
@@ -73,7 +73,7 @@ class Ledger:
         try:
             ledger.created = ledger._log.open(identity, create)
             ledger._bury()
-            with told(ledger.path):
+            with as_ledger_error(ledger.path):
                 ledger._presence.sweep()
         except BaseException:
             ledger.close()
@@ -152,7 +152,7 @@ class Ledger:
         faults.point("ledger.reserve.before")
         price = self._price(asked)
         self._bury()
-        with told(self.path):
+        with as_ledger_error(self.path):
             process = self._presence.name()
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
@@ -176,7 +176,7 @@ class Ledger:
     def scanning(self, *, alone: bool = False) -> Iterator[None]:
         """Hold a turn to scan: beside others, or `alone` once all others have ended theirs."""
         with contextlib.ExitStack() as stack:
-            with told(self.path):
+            with as_ledger_error(self.path):
                 stack.enter_context(self._turns.turn(alone=alone))
             yield
 

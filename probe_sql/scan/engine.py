@@ -11,7 +11,7 @@ from probe_sql.errors import Refused, Span
 from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.model import Table
 from probe_sql.scan import build
-from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.render import (
     aggregation,
     render_scan,
@@ -76,7 +76,7 @@ class RemoteEngine:
 
     def check(self, scan: Scan) -> None:
         """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
-        translator = self.translator(Kinds(scan))
+        translator = self.translator(ExpressionTypes(scan))
         for node, span in _expressions(scan):
             try:
                 translator.translate(node)
@@ -101,7 +101,7 @@ class RemoteEngine:
         """
         table_ = scan.relation.table
         rows = source if isinstance(source, exp.Expr) else self.rows(table_, source)
-        translated = self.translator(Kinds(scan)).translate(self._tallies(scan))
+        translated = self.translator(ExpressionTypes(scan)).translate(self._tallies(scan))
         public = {join.alias for join in scan.relation.joins}
         for table in list(translated.find_all(exp.Table)):
             if table.alias == "t":
@@ -141,7 +141,7 @@ def shipped(scan: Scan) -> tuple[Shipped, ...]:
     """The public relations that a scan elsewhere needs: the domain, then the tables joined."""
     keys = {f"k{i}": key.scalar.type for i, key in enumerate(scan.keys)}
     found = [Shipped(DOMAIN, None, {"o": BIGINT, **keys})]
-    kinds = Kinds(scan)
+    kinds = ExpressionTypes(scan)
     for join in scan.relation.joins:
         columns = {name: kinds.of(build.column(name, join.alias)) for name in join.table.columns}
         found.append(Shipped(f"{_PUBLIC}{join.alias}", join.table.name, columns))

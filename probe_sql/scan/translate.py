@@ -12,7 +12,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.rows import TRY
 
 # Names, structure, three-valued logic and counting: the same on every engine.
@@ -37,7 +37,7 @@ class Translator:
 
     engine: ClassVar[str]
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: ExpressionTypes) -> None:
         self.kinds = kinds
 
     def functions(self) -> Mapping[str, Function]:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused
 from probe_sql.scan import build
-from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.postgres import dates, floats
 from probe_sql.scan.postgres.build import (
     above,
@@ -52,7 +52,7 @@ class PostgresTranslator(Translator):
 
     engine: ClassVar[str] = "PostgreSQL"
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: ExpressionTypes) -> None:
         super().__init__(kinds)
         self._kept = 0  # names of the columns that say which rows stay
         # A product that is rounded next, and what multiplies it before.

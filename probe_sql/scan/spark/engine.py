@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from probe_sql.plan.weights import ROUNDED_LIMIT
 from probe_sql.scan.engine import RemoteEngine
-from probe_sql.scan.kinds import Kinds
+from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.rows import MOST
 from probe_sql.scan.spark.casts import constant, convert
 from probe_sql.scan.spark.functions import BUILDERS, PLACES, REPEATING
@@ -56,7 +56,7 @@ class SparkTranslator(Translator):
 
     engine: ClassVar[str] = "Spark"
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: ExpressionTypes) -> None:
         super().__init__(kinds)
         self._windows = 0
 
@@ -366,7 +366,7 @@ def _shape(type_: SqlType, node: exp.Expr) -> tuple[int, int] | None:
     return len(str(type_.high)), 0
 
 
-def _narrow(node: exp.Expr, kinds: Kinds) -> exp.Expr | None:
+def _narrow(node: exp.Expr, kinds: ExpressionTypes) -> exp.Expr | None:
     """The 64-bit integer that a wider one was cast from; None where there is none."""
     part = node
     while isinstance(part, exp.Paren | exp.Nullif):

@@ -45,7 +45,7 @@ _PREDICATES = (
 )  # fmt: skip
 
 
-class Kinds:
+class ExpressionTypes:
     """Types of the expressions of one scan; `UNKNOWN` where nothing tells."""
 
     def __init__(self, scan: Scan) -> None:

@@ -1,8 +1,7 @@
 """Repeated runs of the engine's algorithms on one scan, with repeatable noise.
 
-The walk is the session's own: plan, one scan in the vault, a reservation in a ledger, draws
-through the vault's meter, a settlement. Only the words behind the noise are seeded, and the
-scan is kept between runs. The ledger is a throw-away file with a budget that never ends.
+The walk is the sessions' own. Only the words behind the noise are seeded, and the scan is kept
+between runs. The ledger is a throw-away file with a budget that never ends.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import workload
-from probe_sql import algorithms
 from probe_sql.algorithms.walk import numbered
+from probe_sql.database import Database
 from probe_sql.ledger import Ledger
 from probe_sql.measuring import Outcome, Task
-from probe_sql.plan.plan import Plan, make_plan
+from probe_sql.plan.plan import Plan
 from probe_sql.policy import Budget, load_policy
-from probe_sql.sql.render import render_scan
+from probe_sql.scan.render import render_scan
 from probe_sql.vault.exact import Exact, unsealed
-from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.sources import open_backend
 from probe_sql.vault.testing import SeededWords
+from probe_sql.walk import walk
 
 BUDGET = 1e6
 
@@ -69,11 +68,12 @@ class Bench:
         self._folder = tempfile.TemporaryDirectory(prefix="probe-bench-", dir=_MEMORY)
         # The ledger keeps a second record in the user's state folder: not of benchmarks.
         os.environ["XDG_STATE_HOME"] = _state_home().name
-        self._backend = open_backend(str(database), load_policy(policy), threads=threads)
-        self._policy = load_policy(policy).with_types(self._backend.schemas())
-        self._ledger = Ledger.open(
+        backend = open_backend(str(database), load_policy(policy), threads=threads)
+        ledger = Ledger.open(
             Path(self._folder.name) / "bench.ledger", budget=Budget(BUDGET), identity="benchmark"
         )
+        typed = load_policy(policy).with_types(backend.schemas())
+        self._database = Database(backend, typed, ledger, Sampler(SeededWords(0)))
         self._scans: dict[str, Exact] = {}
 
     def prepared(
@@ -86,11 +86,11 @@ class Bench:
         with an atom of its own for every leaf, as the paper's evaluation has it. `shown`: as if
         the SELECT list asked for every aggregate of the condition.
         """
-        plan = make_plan(query.sql, self._policy, ranges=query.ranges, **options)
+        plan = self._database.plan(query.sql, ranges=query.ranges, **options)
         text = render_scan(plan.scan)
         if text not in self._scans:
-            self._scans[text] = self._backend.measure(plan.scan)
-        task = _task(plan, self._backend.groups(plan.scan), as_written=as_written)
+            self._scans[text] = self._database.backend.measure(plan.scan)
+        task = _task(plan, self._database.backend.groups(plan.scan), as_written=as_written)
         if shown:
             task = replace(task, shown=frozenset(atom.measure for atom in task.atoms))
         return Prepared(plan, task, self._scans[text])
@@ -98,23 +98,21 @@ class Bench:
     def scan_seconds(self, prepared: Prepared) -> float:
         """How long the scan of a query takes, made once more."""
         begun = time.perf_counter()
-        self._backend.measure(prepared.plan.scan).close()
+        self._database.backend.measure(prepared.plan.scan).close()
         return time.perf_counter() - begun
 
     def run(self, prepared: Prepared, seed: int) -> tuple[Outcome, float]:
         """One run: the outcome and its loss."""
-        plan = prepared.plan
-        receipt = self._ledger.reserve(None, plan.accuracy.epsilon, sql="benchmark")
-        self._ledger.draw(receipt)
-        # A meter overwrites what it was given when it ends.
-        exact = Exact(unsealed(prepared.exact), prepared.exact.groups, prepared.exact.people)
-        meter = VaultMeter(
-            exact, [measure.delta for measure in plan.measures], plan.row_types,
-            self._ledger, receipt, Sampler(SeededWords(seed)), plan.accuracy.epsilon, plan.caps,
-        )  # fmt: skip
-        outcome = algorithms.get(plan.accuracy.algorithm).run(prepared.task, meter)
-        meter.settle(outcome.status)
-        return outcome, meter.loss
+        kept = prepared.exact
+
+        def again(*_: object) -> Exact:  # a walk overwrites what it was given when it ends
+            return Exact(unsealed(kept), kept.groups, kept.people)
+
+        seeded = replace(self._database, sampler=Sampler(SeededWords(seed)))
+        settled = walk(
+            seeded, prepared.plan, prepared.task, analyst=None, sql="benchmark", scan=again
+        )
+        return settled.outcome, settled.loss
 
     def judged(self, prepared: Prepared, truth: NDArray[np.bool_], seed: int) -> Run:
         """One run, compared with the truth. A denial returns nothing, and that is no miss."""
@@ -132,8 +130,7 @@ class Bench:
     def close(self) -> None:
         for exact in self._scans.values():
             exact.close()
-        self._backend.close()
-        self._ledger.close()
+        self._database.close()
         self._folder.cleanup()
 
     def __enter__(self) -> Self:

@@ -21,6 +21,10 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Draw = tuple[int, float, Mask]  # measure, epsilon, groups
 
+# Sums, noise and thresholds are compared within this, far inside of 64 bits: what one exceeds the
+# other by is exact, although noise saturates at the ends of an int64.
+FAR = 1 << 61
+
 
 class OverBudget(Exception):
     """Raised by a meter before a draw that the budget does not cover."""

@@ -1,50 +1,31 @@
-"""The whole walk of a query, top to bottom: plan, reserve, scan, draw, decide, settle, answer."""
+"""One analyst's walk of a query: plan, look at what public facts decide, spend, answer."""
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from probe_sql import algorithms, arguments, faults
-from probe_sql.answer.compose import certain, compose, drawn, places
+from probe_sql import arguments
+from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.values import Answer, Denied, Privacy
+from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
-from probe_sql.errors import (
-    InterfaceError,
-    Interrupted,
-    LedgerError,
-    NotSupportedError,
-    ProbeError,
-    ProgrammingError,
-    Refused,
-    ScanError,
-    SqlError,
-)
-from probe_sql.ledger import BudgetState, Entry, Ledger, Receipt
-from probe_sql.ledger.links import known_as, remember
-from probe_sql.measuring import Outcome, Task
+from probe_sql.database import Database, open_database
+from probe_sql.errors import InterfaceError, NotSupportedError, SqlError
+from probe_sql.ledger import BudgetState, Entry
+from probe_sql.loss import Loss
+from probe_sql.measuring import Outcome
+from probe_sql.plan.engine import Engine
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
-from probe_sql.policy.read import check_unchanged
-from probe_sql.sql.engines.engine import DUCKDB, Engine
+from probe_sql.scan.engine import DUCKDB
 from probe_sql.vault.addresses import holds_secret
-from probe_sql.vault.backend import Backend
-from probe_sql.vault.exact import Exact
 from probe_sql.vault.memory import sealed
-from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import Sampler
-from probe_sql.vault.randomness import SecureWords
-from probe_sql.vault.rehearsal import Rehearsal, WouldDraw
 from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
-
-Progress = Callable[[float], None]
+from probe_sql.walk import Progress, denied_unread, walk
 
 
 def connect(
@@ -62,54 +43,8 @@ def connect(
     policy or `ledger` names another place. Where the policy is a file and its owner changes it,
     the connection asks no more.
     """
-    arguments.source(source)
     arguments.analyst(analyst)
-    rules = policy if isinstance(policy, Policy) else load_policy(policy)
-    in_force: Callable[[], None] = (
-        (lambda: None)
-        if isinstance(policy, Policy)
-        else partial(check_unchanged, os.path.abspath(policy), rules.digest)
-    )
-    place, identity = ledger_place(source, rules, ledger)
-    backend = open_backend(source, rules, beside=place)
-    try:
-        typed = rules.with_types(backend.schemas())
-        backend.check_public_keys(typed)
-        book = Ledger.open(place, budget=typed.prices(), identity=identity, in_force=in_force)
-        if place == Path(identity + ".ledger"):
-            remember(identity)
-    except BaseException:
-        backend.close()
-        raise
-    return Connection(backend, typed, book, analyst, Sampler(SecureWords()))
-
-
-def ledger_place(
-    source: Any, policy: Policy, ledger: str | os.PathLike[str] | None
-) -> tuple[Path, str]:
-    """Where the ledger lies, and the name of the database it belongs to."""
-    name = identity(source)
-    if ledger is not None:
-        arguments.place(ledger, "ledger", "connect(..., ledger='name.ledger')")
-        return Path(ledger), name
-    if policy.ledger is not None:
-        return policy.beside(policy.ledger), name
-    server = elsewhere(source)
-    if server or not isinstance(source, str | os.PathLike):
-        raise InterfaceError(
-            f"a {'server' if server else 'frame'} has no place of its own for the ledger",
-            why="what was spent must outlive this process",
-            fix="connect(..., ledger='name.ledger'), or ledger = '...' in the policy",
-        )
-    if glob.has_magic(os.fspath(source)) and not Path(source).exists():
-        raise InterfaceError(
-            "a pattern has no place of its own for the ledger",
-            why="many patterns name the same files, and each would begin a budget of its own",
-            fix="name one with ledger='name.ledger' (--ledger), or ledger = '...' in the policy",
-        )
-    # Not beside a link, symbolic or hard: the same data under another name has the same budget.
-    name = known_as(name)
-    return Path(name + ".ledger"), name
+    return Connection(open_database(source, policy, ledger), analyst)
 
 
 def explain_only(
@@ -117,13 +52,16 @@ def explain_only(
     parameters: Sequence[Any] | None = (), *,
     source: Any = None, **accuracy: Any,
 ) -> Explanation:  # fmt: skip
-    """Explain a query without a ledger; with a source, by its types, else by the policy's."""
+    """Explain a query without a ledger; with a source, by its types, else by the policy's.
+
+    Privacy: of a source only the schema is looked at, so no private row decides what is said.
+    """
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
     given = arguments.parameters(parameters)
     engine: Engine = DUCKDB
     if source is not None:
         arguments.source(source)
-        backend = open_backend(source, rules)
+        backend = open_backend(source, rules, checked=False)
         try:
             rules = rules.with_types(backend.schemas())
             engine = backend.engine
@@ -135,16 +73,11 @@ def explain_only(
 class Connection:
     """A database under a policy, for one analyst. Queries spend; everything else is free."""
 
-    def __init__(
-        self, backend: Backend, policy: Policy, ledger: Ledger, analyst: str | None,
-        sampler: Sampler,
-    ) -> None:  # fmt: skip
-        self._backend = backend
-        self._ledger = ledger
-        self._sampler = sampler
+    def __init__(self, database: Database, analyst: str | None = None) -> None:
+        self._database = database
         self._closed = False
         self._latest: tuple[list[Any], Plan] | None = None
-        self.policy = policy
+        self.policy = database.policy
         self.analyst = analyst
 
     # --- the walk ---
@@ -156,89 +89,54 @@ class Connection:
     ) -> Answer | Explanation:  # fmt: skip
         """Answer a query, or explain it if it begins with EXPLAIN.
 
-        Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
-        drawn before it says durably that the query draws. The charge is lowered afterwards to
-        the realised loss, or to the price of a scan, or of a failure, where that is more. What
-        public facts decide comes before, and is free.
+        Privacy: only `walk` reads private rows, and it charges first. What public facts decide
+        comes before, and is free.
         """
         arguments.callback(progress)
-        plan = self.plan(query, parameters, **accuracy)
+        plan, database = self.plan(query, parameters, **accuracy), self._database
         if plan.query.explain:
             return explain(plan)
-        groups = self._backend.groups(plan.scan)
+        groups = database.backend.groups(plan.scan)
         if plan.verdict is not None and not plan.releases.extra:
-            return self._answer(plan, certain(plan, groups), 0.0)
+            return self._answer(plan, plan.decided(groups), Loss.NOTHING)
         self._check_budget(plan)
-        task = self._task(plan, groups)
-        denied = self._denied(plan, task)
+        task = database.task(plan, groups)
+        denied = denied_unread(plan, task)
         if denied is not None:
-            return self._answer(plan, denied, 0.0)
-        receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
-        watched = None if progress is None else _Watched(progress)
-        with contextlib.ExitStack() as stack:
-            meter: VaultMeter | None = None
-            try:
-                faults.point("session.reserved")
-                exact = stack.enter_context(self._scan(plan, watched))
-                faults.point("session.scanned")
-                self._ledger.draw(receipt)
-                faults.point("session.drawing")
-                meter = self._meter(plan, exact, receipt)
-                outcome = self._decide(plan, task, meter)
-            except BaseException as error:
-                cancelled = watched is not None and watched.raised is error
-                ending = ("interrupted", "progress") if cancelled else _ending(error)
-                self._fail(error, receipt, meter, *ending)
-                raise
-            faults.point("session.decided")
-            charged = meter.settle(outcome.status)
-            faults.point("session.settled")
-            return self._answer(plan, outcome, charged)
+            return self._answer(plan, denied, Loss.NOTHING)
+        settled = walk(database, plan, task, analyst=self.analyst, sql=query, progress=progress)
+        return self._answer(plan, settled.outcome, settled.charged)
 
-    def _denied(self, plan: Plan, task: Task) -> Outcome | None:
-        """The denial that public facts decide, before any data are read; None if there is none."""
-        if plan.verdict is not None:
-            return None
-        deltas = tuple(measure.delta for measure in plan.measures)
-        meter = Rehearsal(task.groups, deltas, plan.row_types, plan.accuracy.epsilon, plan.caps)
-        try:
-            with meter:
-                outcome = self._decide(plan, task, meter)
-        except WouldDraw:
-            return None
-        return outcome if outcome.status == "denied" else None
+    def _check_budget(self, plan: Plan) -> None:
+        """Refuse what the ledger would refuse, before anything else is worked out."""
+        asked = plan.accuracy.epsilon
+        self._database.ledger.admit(self.analyst, Loss.asked(asked))
+        if plan.release_epsilon >= asked:
+            raise SqlError(
+                f"the values of the SELECT list alone cost epsilon {plan.release_epsilon:.4g}",
+                why=f"the query may spend {asked:g}",
+                fix="widen margin, lower confidence, or raise epsilon",
+            )
 
-    def _scan(self, plan: Plan, progress: Progress | None) -> Exact:
-        """Scan; where memory ran out, perhaps because of others, once more and alone."""
-        measure = partial(self._backend.measure, plan.scan, plan.accuracy.fuse, progress)
-        try:
-            with self._ledger.scanning():
-                return measure()
-        except ScanError as error:
-            if error.failure != "memory":
-                raise
-        with self._ledger.scanning(alone=True):
-            return measure()
+    def _answer(self, plan: Plan, outcome: Outcome, charged: Loss) -> Answer:
+        privacy = Privacy(
+            charged.epsilon, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
+            plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
+            unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
+            trace=outcome.trace, fdr=outcome.guarantee.fdr,
+        )  # fmt: skip
+        columns = tuple(output.name for output in plan.query.outputs)
+        if outcome.status == "denied":
+            return Denied(columns, (), (), privacy, plan.notices, reason=outcome.denial or "")
+        chosen = returned_groups(outcome)
+        keys = self._database.backend.keys(plan.scan, chosen)
+        body = compose(plan, chosen, keys, outcome)
+        confidence = plan.accuracy.confidence if plan.releases.columns else None
+        return Answer(
+            columns, body.rows, body.margins, privacy, plan.notices, body.marks, confidence
+        )
 
-    def _fail(
-        self, error: BaseException, receipt: Receipt, meter: VaultMeter | None, outcome: str,
-        reason: str | None,
-    ) -> None:  # fmt: skip
-        """Settle a query that raised; the error says what that cost, and what follows from it."""
-        try:
-            if meter is not None:
-                charged = meter.settle(outcome, reason)
-            else:
-                charged = self._ledger.settle(receipt, 0.0, outcome=outcome, reason=reason)
-        except LedgerError:
-            if isinstance(error, LedgerError):
-                return  # it says already why the ledger would not go on
-            raise
-        if isinstance(error, ProbeError):
-            cost = f"The scan had begun, so it is charged: epsilon {charged:.6g}."
-            if self._ledger.stopped():
-                cost += f" {self._ledger.user!r} may not ask until the owner has looked."
-            error.why = f"{error.why} {cost}" if error.why else cost
+    # --- the rest is free ---
 
     def plan(self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row. The last plan is kept."""
@@ -248,7 +146,7 @@ class Connection:
         latest = self._latest
         if latest is not None and latest[0] == asked:
             return latest[1]
-        plan = make_plan(query, self.policy, given, engine=self._backend.engine, **accuracy)
+        plan = self._database.plan(query, given, **accuracy)
         self._latest = (asked, plan)
         return plan
 
@@ -258,60 +156,11 @@ class Connection:
         """The plan in words, as a tree and as JSON; free of charge."""
         return explain(self.plan(query, parameters, **accuracy))
 
-    def _check_budget(self, plan: Plan) -> None:
-        """Refuse what the ledger would refuse, before anything else is worked out."""
-        asked = plan.accuracy.epsilon
-        self._ledger.admit(self.analyst, asked)
-        if plan.release_epsilon >= asked:
-            raise SqlError(
-                f"the values of the SELECT list alone cost epsilon {plan.release_epsilon:.4g}",
-                why=f"the query may spend {asked:g}",
-                fix="widen margin, lower confidence, or raise epsilon",
-            )
-
-    def _task(self, plan: Plan, groups: int) -> Task:
-        return plan.task(groups, self._backend.thresholds(plan.scan))
-
-    def _meter(self, plan: Plan, exact: Any, receipt: Receipt) -> VaultMeter:
-        deltas = tuple(measure.delta for measure in plan.measures)
-        return VaultMeter(
-            exact, deltas, plan.row_types, self._ledger, receipt, self._sampler,
-            plan.accuracy.epsilon, plan.caps,
-        )  # fmt: skip
-
-    def _decide(self, plan: Plan, task: Task, meter: VaultMeter) -> Outcome:
-        """Run the algorithm, then draw what only the SELECT list asks for."""
-        if plan.verdict is not None:
-            return drawn(plan, certain(plan, task.groups), meter)
-        meter.hold(plan.releases.extra)
-        outcome = algorithms.get(plan.accuracy.algorithm).run(task, meter)
-        meter.unhold()
-        return drawn(plan, outcome, meter)
-
-    def _answer(self, plan: Plan, outcome: Outcome, charged: float) -> Answer:
-        privacy = Privacy(
-            charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
-            plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
-            unit=plan.caps.words, min_entropy=outcome.details.get("min_entropy"),
-            trace=outcome.trace, fdr=outcome.guarantee.fdr,
-        )  # fmt: skip
-        columns = tuple(output.name for output in plan.query.outputs)
-        if outcome.status == "denied":
-            return Denied(columns, (), (), privacy, plan.notices, reason=outcome.denial or "")
-        chosen = places(outcome)
-        body = compose(plan, chosen, self._backend.keys(plan.scan, chosen), outcome)
-        confidence = plan.accuracy.confidence if plan.releases.columns else None
-        return Answer(
-            columns, body.rows, body.margins, privacy, plan.notices, body.marks, confidence
-        )
-
-    # --- the rest is free ---
-
     @property
     def budget(self) -> BudgetState:
         """What may be spent, what was, and what remains for this analyst."""
         self._open()
-        return self._ledger.state(self.analyst)
+        return self._database.ledger.state(self.analyst)
 
     def ledger(self) -> tuple[Entry, ...]:
         """What this analyst asked, when, and what it cost; never a result.
@@ -319,27 +168,21 @@ class Connection:
         All entries are the owner's to see, with `probe-sql ledger DB`.
         """
         self._open()
-        return tuple(self._ledger.own_entries(self.analyst))
+        return tuple(self._database.ledger.own_entries(self.analyst))
 
     @property
     def new_ledger(self) -> bool:
         """Whether opening this connection created the ledger."""
-        return self._ledger.created
+        return self._database.ledger.created
 
     def key_values(self, table: str, column: str, limit: int = 1000) -> tuple[Any, ...]:
         """The first public keys of a column, free of charge; none where it has no own domain."""
-        fix = "db.key_values('patients', 'disease', 100)"
-        arguments.name(table, "table", fix)
-        arguments.name(column, "column", fix)
-        most = arguments.count(limit, "limit", fix)
-        name, of = (part.replace('"', '""') for part in (column, table))
-        try:
-            plan = self.plan(f'SELECT "{name}" FROM "{of}" GROUP BY "{name}" HAVING true')
-            count = min(most, self._backend.groups(plan.scan))
-            keys = self._backend.keys(plan.scan, places(certain(plan, count)))
-        except (ProgrammingError, Refused):
-            return ()
-        return tuple(keys[0])
+        return key_values(self._database, table, column, limit)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The tables that can be asked, their columns and public keys."""
+        return Catalogue.of(self.policy, self.key_values)
 
     # --- PEP 249 ---
 
@@ -362,14 +205,13 @@ class Connection:
 
     def interrupt(self) -> None:
         """Cancel a running scan, from another thread."""
-        self._backend.interrupt()
+        self._database.backend.interrupt()
 
     def close(self) -> None:
         """Close the database and the ledger; safe to call twice."""
         if not self._closed:
             self._closed = True
-            self._backend.close()
-            self._ledger.close()
+            self._database.close()
 
     def _open(self) -> None:
         if self._closed:
@@ -385,33 +227,6 @@ class Connection:
         self.close()
 
 
-class _Watched:
-    """A caller's progress that remembers what it raised: that is a way to cancel."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self.raised: BaseException | None = None
-
-    def __call__(self, share: float) -> None:
-        try:
-            self._progress(share)
-        except BaseException as error:
-            self.raised = error
-            raise
-
-
-_UNCOUNTED = ("lost", "closed", "denied")  # no row decides these: not the failures that count
-
-
-def _ending(error: BaseException) -> tuple[str, str | None]:
-    """How a query ended that raised this after its scan had begun, and the class of failure."""
-    if isinstance(error, ScanError):
-        return "interrupted" if error.failure in _UNCOUNTED else "failed", error.failure
-    if isinstance(error, Interrupted | LedgerError) or not isinstance(error, Exception):
-        return "interrupted", None
-    return "failed", "internal"
-
-
 def _typed(value: Any) -> tuple[type, Any]:
     """A value with its type: 1, 1.0 and true are equal and not the same parameter."""
     return type(value), value
@@ -419,6 +234,7 @@ def _typed(value: Any) -> tuple[type, Any]:
 
 __all__ = [
     "BudgetState",
+    "Catalogue",
     "Connection",
     "Entry",
     "Explanation",
@@ -429,5 +245,4 @@ __all__ = [
     "explain_only",
     "holds_secret",
     "identity",
-    "ledger_place",
 ]

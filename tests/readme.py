@@ -13,10 +13,11 @@ import tempfile
 from pathlib import Path
 
 from probe_sql.cli.shell import Shell
+from probe_sql.database import Database, ledger_place
 from probe_sql.ledger import Ledger
 from probe_sql.owner import build_demo
 from probe_sql.policy import load_policy
-from probe_sql.session import Connection, ledger_place
+from probe_sql.session import Connection
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.sources import open_backend
 from probe_sql.vault.testing import SeededWords
@@ -59,7 +60,7 @@ def replay(session: str, folder: Path) -> str:
     backend = open_backend(demo.database, policy)
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(place, budget=typed.budget, identity=identity)
-    connection = Connection(backend, typed, ledger, "maria", Sampler(SeededWords(SEED)))
+    connection = Connection(Database(backend, typed, ledger, Sampler(SeededWords(SEED))), "maria")
     screen = Screen()
     with connection, contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
         shell = Shell(connection, str(demo.database), {})

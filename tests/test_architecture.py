@@ -30,6 +30,7 @@ ROOMS = (
     "arguments",
     "types",
     "faults",
+    "loss",
     "logic",
     "accuracy",
     "measuring",
@@ -38,10 +39,14 @@ ROOMS = (
     "policy",
     "sql",
     "plan",
+    "scan",
     "ledger",
     "vault",
     "answer",
     "cursor",
+    "database",
+    "catalogue",
+    "walk",
     "session",
     "owner",
     "cli",
@@ -52,17 +57,17 @@ TOP = "probe_sql"  # the package itself: lazy exports and the version
 ONLY = {
     TOP: {"errors", "policy", "answer", "cursor", "session"},
     "__main__": {"cli"},
-    "cli": {TOP, "text", "errors", "options", "policy", "answer", "session", "owner"},
+    "cli": {TOP, "text", "errors", "options", "policy", "answer", "catalogue", "session", "owner"},
 }
 
 # Outside libraries, and parts of the standard library, that belong to certain rooms.
 RUNTIME_LIBRARIES = {
     "duckdb": {"vault"},
-    "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer"},
+    "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer", "walk"},
     "prompt_toolkit": {"cli"},
     "pyeda": {"logic"},
     "rich": {"cli"},
-    "sqlglot": {"sql"},
+    "sqlglot": {"sql", "scan"},
 }
 # Not dependencies: used where they are installed, to read frames or to hand them out.
 OPTIONAL_LIBRARIES = {
@@ -178,6 +183,8 @@ def test_every_import_of_the_package_stays_in_its_room() -> None:
         ("algorithms/probe.py", "from probe_sql.vault.noise import draw"),
         ("algorithms/probe.py", "from probe_sql import vault"),
         ("algorithms/probe.py", "from probe_sql.plan.plan import Plan"),
+        ("plan/explain.py", "from probe_sql.scan.engine import DUCKDB"),
+        ("plan/normal.py", "from sqlglot import exp"),
         ("accuracy.py", "from probe_sql.algorithms import NAMES"),
         ("cli/main.py", "from probe_sql.vault import open_source"),
         ("errors.py", "from probe_sql.types import Kind"),
@@ -316,6 +323,51 @@ def test_no_module_outside_their_room_names_an_algorithm() -> None:
         if texts and room != "algorithms":
             found[file.relative_to(PACKAGE).as_posix()] = texts
     assert found == {"accuracy.py": {Accuracy().algorithm}}
+
+
+def test_only_the_walk_spends() -> None:
+    """Benchmarks too: what reserves, draws or makes a meter elsewhere is a walk of its own."""
+    steps = re.compile(r"\.reserve\(|\bledger\.draw\(|\bVaultMeter\(")
+    found = {
+        file.relative_to(ROOT).as_posix()
+        for folder in ("probe_sql", "benchmarks", "datasets")
+        for file in python_files(ROOT / folder)
+        if steps.search(re.sub(r"class \w+\(VaultMeter\)", "", file.read_text(encoding="utf-8")))
+    }
+    assert found == {"probe_sql/walk.py"}
+
+
+# Numbers that privacy rests on, each with its one owner.
+OWNED = {
+    2**61: "measuring.py",
+    2**50: "plan/weights.py",
+    2**40: "plan/weights.py",
+    10**7: "sql/keys.py",
+    5760: "scan/translate.py",  # one of the characters that are trimmed
+}
+
+
+def numbers_in(source: str) -> set[int]:
+    """The integers that a file writes down, as `2**40` and `1 << 40` too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            found.add(node.value)
+        elif isinstance(node, ast.BinOp):
+            match node:
+                case ast.BinOp(ast.Constant(int(a)), ast.Pow(), ast.Constant(int(b))) if b < 99:
+                    found.add(a**b)
+                case ast.BinOp(ast.Constant(int(a)), ast.LShift(), ast.Constant(int(b))) if b < 99:
+                    found.add(a << b)
+    return found
+
+
+def test_every_constant_that_privacy_rests_on_has_one_owner() -> None:
+    owners: dict[int, list[str]] = {number: [] for number in OWNED}
+    for file in python_files(PACKAGE):
+        for number in numbers_in(file.read_text(encoding="utf-8")) & set(OWNED):
+            owners[number].append(file.relative_to(PACKAGE).as_posix())
+    assert owners == {number: [owner] for number, owner in OWNED.items()}
 
 
 def test_no_file_is_too_long_to_read() -> None:

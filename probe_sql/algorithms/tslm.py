@@ -13,15 +13,12 @@ import math
 import numpy as np
 
 from probe_sql.algorithms.protocol import FirstDraw
-from probe_sql.measuring import AtomSpec, Ints, Mask
-
-# Noise saturates at the ends of int64; clipping well inside keeps the subtraction exact.
-_FAR = 1 << 61
+from probe_sql.measuring import FAR, AtomSpec, Ints, Mask
 
 
 def region(share: float, atom: AtomSpec) -> int:
     """Width u of the uncertain region: a share of the atom's public range, at least 1."""
-    return max(1, math.floor(min(share * atom.range, float(_FAR))))
+    return max(1, math.floor(min(share * atom.range, float(FAR))))
 
 
 def epsilon(delta: int, beta: float, u: int) -> float:
@@ -54,7 +51,7 @@ def excess(atom: AtomSpec, noisy: Ints, at: Ints | None = None) -> Ints:
     if at is not None:
         noisy = noisy[at]
         threshold = threshold[at] if threshold.ndim else threshold
-    return atom.sign * np.clip(noisy, -_FAR, _FAR) - threshold
+    return atom.sign * np.clip(noisy, -FAR, FAR) - threshold
 
 
 def reported(excess: Ints, u: int) -> Mask:

@@ -1,17 +1,16 @@
-"""From decisions and noisy values to rows: post-processing only, so it costs nothing."""
+"""Make the rows of an answer from decisions and noisy values: post-processing, which is free."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.algorithms import guarantees
-from probe_sql.measuring import Floats, Ints, Meter, Outcome
+from probe_sql.measuring import Floats, Ints, Outcome
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.release import Linear, Release, margin_of
 
@@ -27,27 +26,7 @@ class Estimate:
     margin: Fraction
 
 
-def certain(plan: Plan, groups: int) -> Outcome:
-    """HAVING holds for all groups or for none: decided without a draw, so without an error."""
-    everyone = np.full(groups, bool(plan.verdict))
-    return Outcome(everyone, "answered", guarantees.certain(bool(plan.verdict)), ())
-
-
-def drawn(plan: Plan, outcome: Outcome, meter: Meter) -> Outcome:
-    """The outcome with the values that only the SELECT list asks for, for returned groups.
-
-    Privacy: every value comes from `Meter.draw`, which charges first.
-    """
-    if outcome.status == "denied" or not plan.releases.extra:
-        return outcome
-    noisy = dict(outcome.noisy)
-    for measure, epsilon in plan.releases.extra:
-        values = meter.draw(measure, epsilon, outcome.returned)
-        noisy[measure] = values, np.where(outcome.returned, epsilon, 0.0)
-    return replace(outcome, noisy=noisy)
-
-
-def places(outcome: Outcome) -> NDArray[np.int64]:
+def returned_groups(outcome: Outcome) -> NDArray[np.int64]:
     """Places of the returned groups in the key domain, ascending."""
     return np.flatnonzero(outcome.returned).astype(np.int64)
 

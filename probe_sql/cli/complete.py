@@ -6,14 +6,14 @@ Everything suggested is public: it comes from the policy and from public tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from probe_sql.catalogue import Catalogue
 from probe_sql.cli.arguments import FORMATS
 from probe_sql.options import OPTIONS
-from probe_sql.policy import Policy, PublicTable, Table
 
 _KEYWORDS = """
 SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET ASC DESC NULLS FIRST LAST AND OR NOT BETWEEN IN
@@ -45,28 +45,11 @@ class Suggestion:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """The public names of a database, and its public keys when they are asked for."""
-
-    tables: Mapping[str, Sequence[str]]
-    dots: Sequence[str] = ()
-    keys: Callable[[str, str], Sequence[Any]] = field(default=lambda table, column: ())  # noqa: ARG005
-
-    @classmethod
-    def of(
-        cls, policy: Policy, dots: Sequence[str], keys: Callable[[str, str], Sequence[Any]]
-    ) -> Catalogue:
-        """The catalogue of a policy; `keys` gives the public keys of a table's column."""
-        tables: dict[str, Table | PublicTable] = {**policy.tables, **policy.public}
-        return cls({name: tuple(t.columns) for name, t in tables.items()}, dots, keys)
-
-
-def suggest(before: str, catalogue: Catalogue) -> list[Suggestion]:
+def suggest(before: str, catalogue: Catalogue, dots: Sequence[str] = ()) -> list[Suggestion]:
     """Suggestions for the text before the cursor, the likeliest kind first."""
     stripped = before.lstrip()
     if stripped.startswith(".") and not stripped.startswith(".explain "):
-        return _of_dots(stripped, catalogue)
+        return _of_dots(stripped, catalogue, dots)
     if (match := _COMPARED.search(before)) is not None:
         found = _of_keys(before, match[1], match[2], catalogue)
         if found or match[2].startswith("'"):
@@ -93,15 +76,15 @@ def suggest(before: str, catalogue: Catalogue) -> list[Suggestion]:
     ]
 
 
-def _of_dots(text: str, catalogue: Catalogue) -> list[Suggestion]:
+def _of_dots(text: str, catalogue: Catalogue, dots: Sequence[str]) -> list[Suggestion]:
     command, space, rest = text.partition(" ")
     if not space:
-        return _matching(command, catalogue.dots, "command")
+        return _matching(command, dots, "command")
     word = rest.split(" ")[-1]
     choices: Mapping[str, Iterable[str]] = {
         ".schema": catalogue.tables, ".columns": catalogue.tables, ".mode": FORMATS,
         ".set": [*OPTIONS, "confirm"], ".unset": [*OPTIONS, "confirm"],
-        ".help": catalogue.dots,
+        ".help": dots,
     }  # fmt: skip
     return _matching(word, choices.get(command, ()), "argument")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -20,7 +20,8 @@ from prompt_toolkit.lexers import Lexer, PygmentsLexer
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from probe_sql.cli.complete import Catalogue, suggest
+from probe_sql.catalogue import Catalogue
+from probe_sql.cli.complete import suggest
 from probe_sql.cli.statements import complete
 from probe_sql.text import visible
 
@@ -31,8 +32,9 @@ CONTINUED = "  ...> "
 class SqlCompleter(Completer):
     """prompt_toolkit's view of `suggest`."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, dots: Sequence[str] = ()) -> None:
         self._catalogue = catalogue
+        self._dots = dots
 
     def get_completions(
         self,
@@ -40,7 +42,7 @@ class SqlCompleter(Completer):
         complete_event: CompleteEvent,  # noqa: ARG002 - the interface's
     ) -> Iterator[Completion]:
         """Suggestions for the text before the cursor."""
-        for found in suggest(document.text_before_cursor, self._catalogue):
+        for found in suggest(document.text_before_cursor, self._catalogue, self._dots):
             shown = visible(found.text)
             yield Completion(found.text, -found.length, display=shown, display_meta=found.kind)
 
@@ -68,11 +70,11 @@ class Visible(Processor):
 class Line:
     """Reads one input after another from a terminal; Enter runs it once a `;` closes it."""
 
-    def __init__(self, catalogue: Catalogue, bar: Callable[[], str]) -> None:
+    def __init__(self, catalogue: Catalogue, dots: Sequence[str], bar: Callable[[], str]) -> None:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self._session: PromptSession[str] = PromptSession(
             PROMPT, multiline=True, lexer=_lexer(), history=_history(),
-            completer=SqlCompleter(catalogue), complete_while_typing=False,
+            completer=SqlCompleter(catalogue, dots), complete_while_typing=False,
             key_bindings=_bindings(), bottom_toolbar=bar, prompt_continuation=_continued,
             input_processors=[Visible()],
             style=Style.from_dict({"bottom-toolbar": "noreverse dim"}),

@@ -60,7 +60,7 @@ def read_script(path: str) -> str:
 
 
 def _interact(shell: Shell) -> int:
-    from probe_sql.cli.complete import Catalogue
+    from probe_sql.catalogue import Catalogue
     from probe_sql.cli.prompt import Line
 
     shell.interactive = True
@@ -73,7 +73,7 @@ def _interact(shell: Shell) -> int:
         return keys[table, column]
 
     names = sorted({*DOTS, *HABITS})
-    line = Line(Catalogue.of(connection.policy, names, key_values), shell.bar)
+    line = Line(Catalogue.of(connection.policy, key_values), names, shell.bar)
     print(f"probe-sql {__version__}. End a query with ; and type .help for help, .quit to leave.")
     while not shell.finished:
         try:

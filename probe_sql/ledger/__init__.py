@@ -6,25 +6,6 @@ far it had come, so that a missing, copied or rolled-back ledger is an error.
 """
 
 from probe_sql.ledger.ledger import Ledger
-from probe_sql.ledger.units import (
-    UNITS_PER_EPSILON,
-    epsilon_within,
-    to_epsilon,
-    units_asked,
-    units_down,
-    units_up,
-)
 from probe_sql.ledger.values import BudgetState, Entry, Receipt
 
-__all__ = [
-    "UNITS_PER_EPSILON",
-    "BudgetState",
-    "Entry",
-    "Ledger",
-    "Receipt",
-    "epsilon_within",
-    "to_epsilon",
-    "units_asked",
-    "units_down",
-    "units_up",
-]
+__all__ = ["BudgetState", "Entry", "Ledger", "Receipt"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probe_sql.errors import BudgetExhausted, LedgerError, Stopped
+from probe_sql.loss import Loss
 
 _RESTORE = (
     "The owner of the data restores the latest ledger from a backup and takes it over with"
@@ -164,27 +165,20 @@ def too_many_holds(user: str, holds: int) -> LedgerError:
     )
 
 
-def exhausted(*, asked: int, left: int, failure: int, analyst: str | None) -> BudgetExhausted:
+def exhausted(*, asked: Loss, left: Loss, failure: Loss, analyst: str | None) -> BudgetExhausted:
     """The query does not fit; `analyst` if it is their own budget that is too small."""
     whose = "the database" if analyst is None else f"the analyst {analyst!r}"
-    if not left:
+    if not left.units:
         fix = "The budget is spent. Only the owner of the data may raise it."
     elif left < failure:
         fix = (
-            f"None: a scan must be able to pay for its failure, {_shown(failure)}."
+            f"None: a scan must be able to pay for its failure, {failure}."
             " Only the owner of the data may raise the budget."
         )
     else:
-        fix = f"Set epsilon = {_shown(left)} or less, or let the owner raise the budget."
+        fix = f"Set epsilon = {left} or less, or let the owner raise the budget."
     return BudgetExhausted(
-        f"The query may cost epsilon {_shown(asked)}, and {_shown(left)} of the budget of"
-        f" {whose} remains.",
+        f"The query may cost epsilon {asked}, and {left} of the budget of {whose} remains.",
         why="Nothing was drawn and nothing was charged.",
         fix=fix,
     )
-
-
-def _shown(units: int) -> str:
-    """Exact decimal number, without an exponent."""
-    text = f"{units // 10**12}.{units % 10**12:012d}".rstrip("0")
-    return text + "0" if text.endswith(".") else text

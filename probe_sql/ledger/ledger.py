@@ -18,11 +18,11 @@ from probe_sql.ledger import complaints
 from probe_sql.ledger.chain import OUTCOMES, Hold, Open, Row
 from probe_sql.ledger.locks import Presence, Turns
 from probe_sql.ledger.log import Log, storable
-from probe_sql.ledger.store import told
+from probe_sql.ledger.store import as_ledger_error
 from probe_sql.ledger.takeover import take_over
-from probe_sql.ledger.units import to_epsilon, units_asked, units_down, units_up
 from probe_sql.ledger.users import system_user
 from probe_sql.ledger.values import BudgetState, Entry, Receipt, issue
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
 
@@ -73,7 +73,7 @@ class Ledger:
         try:
             ledger.created = ledger._log.open(identity, create)
             ledger._bury()
-            with told(ledger.path):
+            with as_ledger_error(ledger.path):
                 ledger._presence.sweep()
         except BaseException:
             ledger.close()
@@ -134,39 +134,39 @@ class Ledger:
 
     # --- spending --------------------------------------------------------------------
 
-    def admit(self, analyst: str | None, epsilon: float) -> None:
+    def admit(self, analyst: str | None, asked: Loss) -> None:
         """Raise what `reserve` would raise now; nothing is charged."""
         with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
-            self._admit(analyst, self._price(epsilon))
+            self._admit(analyst, self._price(asked))
 
     def reserve(
-        self, analyst: str | None, epsilon: float, *, sql: str, kind: str = "query"
+        self, analyst: str | None, asked: Loss, *, sql: str, kind: str = "query"
     ) -> Receipt:
-        """Charge `epsilon`, or a failure where that costs more, durably, before the scan.
+        """Charge what is asked, or a failure where that costs more, durably, before the scan.
 
         Returns the receipt of a hold that cannot draw yet. BudgetExhausted if it does not fit,
         Stopped if the user's scans have failed, LedgerError if it cannot be written: then there
         is no receipt.
         """
         faults.point("ledger.reserve.before")
-        units = self._price(epsilon)
+        price = self._price(asked)
         self._bury()
-        with told(self.path):
+        with as_ledger_error(self.path):
             process = self._presence.name()
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
-            self._admit(analyst, units)
+            self._admit(analyst, price)
             row = self._log.book.draft(
                 "reserved",
                 time=self._now(),
-                units=units,
+                units=price.units,
                 analyst=None if analyst is None else storable(analyst),
                 kind=storable(kind),
                 sql=storable(sql),
-                budget=units_down(self._budget.epsilon),
+                budget=Loss.allowed(self._budget.epsilon).units,
                 analyst_budget=self._own_budget(analyst),
-                hold=Hold(self._user, process, self._least, self._failure),
+                hold=Hold(self._user, process, self._least.units, self._failure.units),
             )
             self._log.append(row, "reserve")
         self._follow("reserve")
@@ -176,7 +176,7 @@ class Ledger:
     def scanning(self, *, alone: bool = False) -> Iterator[None]:
         """Hold a turn to scan: beside others, or `alone` once all others have ended theirs."""
         with contextlib.ExitStack() as stack:
-            with told(self.path):
+            with as_ledger_error(self.path):
                 stack.enter_context(self._turns.turn(alone=alone))
             yield
 
@@ -207,11 +207,11 @@ class Ledger:
             self._check(receipt, "drawing")
 
     def settle(
-        self, receipt: Receipt, epsilon: float, *, outcome: str, reason: str | None = None
-    ) -> float:
+        self, receipt: Receipt, drawn: Loss, *, outcome: str, reason: str | None = None
+    ) -> Loss:
         """Lower the charge of `receipt` to its price, once; returns that price.
 
-        That is `epsilon`, the loss that was drawn, but at least what a scan costs, and at least
+        That is the loss that was drawn, but at least what a scan costs, and at least
         what a failure costs where the query was not answered. `reason` is the class of a failure.
 
         Privacy: a loss above the reservation is an InternalError and leaves the charge as
@@ -222,21 +222,16 @@ class Ledger:
         faults.point("ledger.settle.before")
         if outcome not in OUTCOMES:
             raise InternalError(f"A query cannot end as {outcome!r}.")
-        units = units_up(epsilon)
-        if units > receipt.units >= units_asked(epsilon):
-            units = receipt.units  # the same decimal number, read once as binary
         with self._log.store.transaction("IMMEDIATE", durable=outcome == "failed"):
             self._log.catch_up()
-            floor = self._check(receipt).floor(outcome)
-            price = epsilon if units >= floor else to_epsilon(floor)
-            units = max(units, floor)
-            if units > receipt.units:
+            price = max(drawn, Loss(self._check(receipt).floor(outcome)))
+            if price.units > receipt.units:
                 raise InternalError(
                     "More was drawn than was reserved.",
-                    why=f"{units} units against {receipt.units} of reservation {receipt.number}.",
+                    why=f"{price} against {receipt.loss} of reservation {receipt.number}.",
                     fix="Report this: the reservation stays charged in full.",
                 )
-            self._settle(receipt.number, receipt.analyst, units, outcome, reason)
+            self._settle(receipt.number, receipt.analyst, price.units, outcome, reason)
         return price
 
     def unlock(self, user: str) -> None:
@@ -357,37 +352,37 @@ class Ledger:
             raise
 
     @property
-    def _least(self) -> int:
-        return units_asked(self._budget.least_price)
+    def _least(self) -> Loss:
+        return Loss.asked(self._budget.least_price)
 
     @property
-    def _failure(self) -> int:
-        return units_asked(self._budget.failure_price)
+    def _failure(self) -> Loss:
+        return Loss.asked(self._budget.failure_price)
 
-    def _price(self, epsilon: float) -> int:
+    def _price(self, asked: Loss) -> Loss:
         """The most that a query can cost: a scan that starts can fail, whatever it may draw."""
-        return max(units_asked(epsilon), self._failure)
+        return max(asked, self._failure)
 
     def _stopped(self) -> bool:
         return self._log.book.failures.get(self._user, 0) >= self._budget.failures
 
-    def _admit(self, analyst: str | None, units: int) -> None:
-        """Raise unless the rules are in force and let `analyst` spend `units` more."""
+    def _admit(self, analyst: str | None, price: Loss) -> None:
+        """Raise unless the rules are in force and let `analyst` spend `price` more."""
         self._in_force()
         if self._budget.analysts and analyst not in self._budget.analysts:
             raise complaints.unlisted(analyst)
         if self._stopped():
             raise complaints.stopped(self._user)
         state = self._state(analyst)
-        if units > state.remaining_units:
+        if price.units > state.remaining_units:
             own = state.analyst_remaining_units
             raise complaints.exhausted(
-                asked=units,
-                left=state.remaining_units,
+                asked=price,
+                left=Loss(state.remaining_units),
                 failure=self._failure,
                 analyst=analyst if own == state.remaining_units else None,
             )
-        self._check_holds(units)
+        self._check_holds(price.units)
 
     def _check_holds(self, units: int) -> None:
         """Raise where this user has too much under way; one query always fits."""
@@ -399,17 +394,17 @@ class Ledger:
         dead = self._dead(process for process, _ in held)
         living = [amount for process, amount in held if process not in dead]
         most = self._budget.holds
-        limit = most * units_asked(self._budget.usual)
+        limit = most * Loss.asked(self._budget.usual).units
         if living and (len(living) >= most or sum(living) + units > limit):
             raise complaints.too_many_holds(self._user, most)
 
     def _own_budget(self, analyst: str | None) -> int | None:
         if analyst is None or analyst not in self._budget.analysts:
             return None
-        return units_down(self._budget.analysts[analyst])
+        return Loss.allowed(self._budget.analysts[analyst]).units
 
     def _state(self, analyst: str | None) -> BudgetState:
-        total = units_down(self._budget.epsilon)
+        total = Loss.allowed(self._budget.epsilon).units
         spent = self._log.book.spent
         left = max(0, total - spent)
         if analyst is None or not self._budget.analysts:

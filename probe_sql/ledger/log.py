@@ -20,7 +20,7 @@ from probe_sql.ledger.chain import (
     Place,
     Row,
 )
-from probe_sql.ledger.store import Store, file_mode, told
+from probe_sql.ledger.store import Store, as_ledger_error, file_mode
 
 
 class Log:
@@ -49,7 +49,7 @@ class Log:
     def open(self, identity: str, create: bool) -> bool:
         """Verify the log, or create it where no trace of one exists; True if created."""
         created = False
-        with told(self.path):
+        with as_ledger_error(self.path):
             self._find(create)
         self.store.restrict()
         with self.store.transaction("IMMEDIATE"):

@@ -62,7 +62,7 @@ class Store:
 
     def close(self) -> None:
         """Close the connection; the next use opens another."""
-        with self.lock, told(self.path):
+        with self.lock, as_ledger_error(self.path):
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -74,7 +74,7 @@ class Store:
         What shall last is committed inside, with `commit`. Without `durable` a commit outlives
         the process but perhaps not the machine's power: until the next durable one, or `flush`.
         """
-        with self.lock, told(self.path):
+        with self.lock, as_ledger_error(self.path):
             connection = self._connect()
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             _retry(connection, f"BEGIN {mode}")
@@ -193,7 +193,7 @@ def _retry(connection: sqlite3.Connection, statement: str) -> None:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def as_ledger_error(path: Path) -> Iterator[None]:
     """Turn failures of SQLite and the file system into a LedgerError that says what to do."""
     try:
         yield

@@ -10,7 +10,7 @@ from probe_sql.ledger import anchors, complaints
 from probe_sql.ledger.anchors import Anchor
 from probe_sql.ledger.chain import Book, Place
 from probe_sql.ledger.log import Log
-from probe_sql.ledger.store import told
+from probe_sql.ledger.store import as_ledger_error
 
 
 def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
@@ -20,7 +20,7 @@ def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
     retired first, durably, and everything that it knows is charged here: two copies of one
     ledger cannot both go on. What the anchors know is charged likewise.
     """
-    with told(log.path):
+    with as_ledger_error(log.path):
         if not log.path.exists():
             raise complaints.absent(log.path)
     with log.store.transaction("IMMEDIATE"):

@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Final, NoReturn
 
 from probe_sql.errors import InternalError
-from probe_sql.ledger.units import epsilon_within, to_epsilon
+from probe_sql.loss import Loss
 
 _SEAL: Final = object()
 
@@ -37,9 +37,14 @@ class Receipt:
         object.__setattr__(self, "pid", os.getpid())
 
     @property
+    def loss(self) -> Loss:
+        """What is reserved."""
+        return Loss(self.units)
+
+    @property
     def epsilon(self) -> float:
         """The greatest epsilon that may be drawn against this receipt, never above `units`."""
-        return epsilon_within(self.units)
+        return self.loss.drawable
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A receipt cannot be copied or pickled.")
@@ -68,17 +73,17 @@ class BudgetState:
     @property
     def total(self) -> float:
         """Budget of the whole database."""
-        return to_epsilon(self.total_units)
+        return Loss(self.total_units).epsilon
 
     @property
     def spent(self) -> float:
         """Charged to the whole database, by everyone."""
-        return to_epsilon(self.spent_units)
+        return Loss(self.spent_units).epsilon
 
     @property
     def remaining(self) -> float:
         """Most that the next query may cost."""
-        return to_epsilon(self.remaining_units)
+        return Loss(self.remaining_units).epsilon
 
     @property
     def analyst_total(self) -> float | None:
@@ -119,13 +124,13 @@ class Entry:
     @property
     def reserved(self) -> float:
         """Epsilon reserved before the draw."""
-        return to_epsilon(self.reserved_units)
+        return Loss(self.reserved_units).epsilon
 
     @property
     def charged(self) -> float:
         """Epsilon charged: what was settled, or the reservation while it is open."""
-        return to_epsilon(self.charged_units)
+        return Loss(self.charged_units).epsilon
 
 
 def _optional(units: int | None) -> float | None:
-    return None if units is None else to_epsilon(units)
+    return None if units is None else Loss(units).epsilon

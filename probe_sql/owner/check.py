@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from probe_sql.database import ledger_place
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError, Problem
 from probe_sql.policy import Policy, load_policy, with_lines
-from probe_sql.session import ledger_place
 from probe_sql.vault.shelf import purge as purge_shelves
 from probe_sql.vault.sources import elsewhere, layout, open_backend
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from probe_sql.database import ledger_place
 from probe_sql.ledger import Entry, Ledger
 from probe_sql.policy import load_policy
-from probe_sql.session import ledger_place
 
 
 def record(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from probe_sql.plan.apart import Apart
 from probe_sql.plan.normal import Measure
+from probe_sql.plan.tally import Tally
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scan import Tally
 
 
 def row_types(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from probe_sql.plan.tally import Tally
 from probe_sql.sql.constraints import exclusive
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scan import Tally
 
 
 @dataclass(slots=True)

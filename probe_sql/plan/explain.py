@@ -10,11 +10,12 @@ from probe_sql.accuracy import UNBOUNDED
 from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
+from probe_sql.loss import Loss
 from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
+from probe_sql.plan.tally import Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.sql.scan import Threshold
 from probe_sql.text import visible
 
 
@@ -46,7 +47,7 @@ def explain(plan: Plan) -> Explanation:
     """Ask the algorithm what it draws first and what its answer would promise."""
     if plan.verdict is not None:
         text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
-        worst = max(plan.release_epsilon, plan.least) if plan.releases.extra else 0.0
+        worst = _charged(plan, plan.release_epsilon) if plan.releases.extra else 0.0
         return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people)
     accuracy = plan.accuracy
     algorithm = algorithms.get(accuracy.algorithm)
@@ -56,7 +57,8 @@ def explain(plan: Plan) -> Explanation:
     return Explanation(
         plan, first, tuple(first.atoms[number] for number in range(len(plan.atoms))), epsilon,
         _unminimised(plan, algorithm, people), _worst(plan, first, epsilon),
-        plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
+        () if plan.engine is None
+        else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
         algorithm.guarantee(accuracy, capped=people is not None).text, people,
     )  # fmt: skip
 
@@ -90,7 +92,13 @@ def _worst(plan: Plan, first: FirstDraws, epsilon: float) -> float:
     if not first.whole:
         return max(most, plan.least)
     total = epsilon + plan.release_epsilon
-    return max(total, plan.least) if total <= most else 0.0
+    return _charged(plan, total) if total <= most else 0.0
+
+
+def _charged(plan: Plan, epsilon: float) -> float:
+    """What the ledger charges where this is drawn: rounded up, and at least a scan's price."""
+    drawn = min(Loss.drawn(epsilon), Loss.asked(plan.accuracy.epsilon))
+    return max(drawn, Loss.asked(plan.least)).epsilon
 
 
 # --- JSON ------------------------------------------------------------------------------
@@ -103,7 +111,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
     minimised = plan.minimised
     return {
         "table": plan.query.relation.table.name,
-        "unit": plan.caps.words,
+        "unit": plan.caps.description,
         "caps": None if explanation.people is None else explanation.people.as_dict(),
         "keys": [{"name": k.name, "domain": keys_text(k.keys)} for k in plan.query.keys],
         "groups": plan.groups,
@@ -217,7 +225,7 @@ def as_text(explanation: Explanation) -> str:
 
 
 def _unit_text(plan: Plan) -> str:
-    return "privacy unit: one row" if plan.caps.column is None else f"one {plan.caps.words}"
+    return "privacy unit: one row" if plan.caps.column is None else f"one {plan.caps.description}"
 
 
 def _leaves_text(plan: Plan) -> str:

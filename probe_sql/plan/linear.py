@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.plan.tally import Tally
+from probe_sql.plan.weights import positive_of, present_of, tally_of
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Value
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scan import Tally
-from probe_sql.sql.weights import positive_of, present_of, tally_of
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Summand:
     """`factor * tally * public`; without a tally a constant of the group."""
 
     factor: Fraction
@@ -37,8 +37,8 @@ class Quotient:
     `denominator` None is 1. A quotient is never NULL when it has no guards.
     """
 
-    parts: tuple[Part, ...]
-    denominator: Part | None = None
+    parts: tuple[Summand, ...]
+    denominator: Summand | None = None
     guards: tuple[Tally, ...] = ()
 
     @property
@@ -49,9 +49,9 @@ class Quotient:
         return sum((p.factor for p in self.parts), Fraction(0))
 
 
-def merge(parts: list[Part]) -> tuple[Part, ...]:
+def merge(parts: list[Summand]) -> tuple[Summand, ...]:
     """Add up parts on the same tally and public value; drop what cancels."""
-    found: dict[tuple[object, str], Part] = {}
+    found: dict[tuple[object, str], Summand] = {}
     for part in parts:
         old = found.get(part.key)
         found[part.key] = part if old is None else replace(part, factor=part.factor + old.factor)
@@ -70,7 +70,7 @@ def quotient(expression: AggregateExpression) -> Quotient:
 def _value(value: Value) -> Quotient:
     constant = value.scalar.constant
     if isinstance(constant, Fraction):
-        return Quotient(merge([Part(constant)]))
+        return Quotient(merge([Summand(constant)]))
     if value.scalar.is_constant or (value.scalar.known and not value.scalar.type.numeric):
         raise SqlError(
             f"{value.text} is not a number",
@@ -78,7 +78,7 @@ def _value(value: Value) -> Quotient:
             fix="count(*) > 10",
             span=value.scalar.span,
         )
-    return Quotient((Part(Fraction(1), public=value.scalar),))
+    return Quotient((Summand(Fraction(1), public=value.scalar),))
 
 
 def _call(call: Call) -> Quotient:
@@ -92,13 +92,13 @@ def _call(call: Call) -> Quotient:
         )
     one = Fraction(1)
     if call.function == "count":
-        return Quotient((Part(one, tally_of(call, "count")),))
+        return Quotient((Summand(one, tally_of(call, "count")),))
     if call.function == "count_distinct":
-        return Quotient((Part(one, tally_of(call, "distinct")),))
+        return Quotient((Summand(one, tally_of(call, "distinct")),))
     total, present = tally_of(call, "sum"), tally_of(call, "count")
-    sum_part = Part(total.grid, total)
+    sum_part = Summand(total.grid, total)
     if call.function == "avg":
-        return Quotient((sum_part,), Part(one, present), (present,))
+        return Quotient((sum_part,), Summand(one, present), (present,))
     return Quotient((sum_part,), guards=() if call.zero_if_empty else (present,))
 
 
@@ -136,7 +136,7 @@ def add(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
         if part.tally is not None or (part.public is not None and a.public is not None):
             raise _nonlinear("a ratio added to another aggregate", span)
         public = part.public if part.public is not None else a.public
-        raised.append(Part(part.factor * a.factor, a.tally, public))
+        raised.append(Summand(part.factor * a.factor, a.tally, public))
     return Quotient(merge([*left.parts, *raised]), a, guards)
 
 
@@ -155,7 +155,8 @@ def _multiply(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
             if any(part.public is not None for part in other.parts):
                 raise _nonlinear("a product of two public columns", span)
             parts = [
-                Part(part.factor * public.factor, part.tally, public.public) for part in other.parts
+                Summand(part.factor * public.factor, part.tally, public.public)
+                for part in other.parts
             ]
             return Quotient(merge(parts), other.denominator, _guards(left, right))
     raise _nonlinear("a product of aggregates", span)

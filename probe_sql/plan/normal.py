@@ -14,20 +14,21 @@ from fractions import Fraction
 
 from probe_sql.errors import ProbeError, Refused, SqlError
 from probe_sql.logic.fold import HalfLine
+from probe_sql.measuring import FAR
 from probe_sql.plan.apart import Apart
-from probe_sql.plan.linear import Part, Quotient, add, quotient, scale
+from probe_sql.plan.linear import Quotient, Summand, add, quotient, scale
 from probe_sql.plan.sensitivity import presence, row_bounds
-from probe_sql.sql.bound import Call, Comparison, Value
-from probe_sql.sql.scalar import fraction_gcd
-from probe_sql.sql.scan import MeasureScan, Multiplier, Tally, Term, Threshold
-from probe_sql.sql.weights import (
+from probe_sql.plan.tally import MeasureScan, Multiplier, Tally, Term, Threshold
+from probe_sql.plan.weights import (
     INTEGER_LIMIT,
     count_where,
-    not_null,
     public_multiplier,
     side,
     tally_of,
 )
+from probe_sql.sql.bound import Call, Comparison, Value
+from probe_sql.sql.compare import not_null
+from probe_sql.sql.scalar import fraction_gcd
 
 _MIRROR = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 
@@ -121,7 +122,7 @@ class Normaliser:
         measure, sign = self._measure(terms, unit, guards, threshold, aggregates)
         return NormalAtom(measure, sign, threshold, text, axis)
 
-    def _terms(self, parts: list[Part]) -> tuple[tuple[Term, ...], Fraction]:
+    def _terms(self, parts: list[Summand]) -> tuple[tuple[Term, ...], Fraction]:
         """Integer coefficients of the parts and the SQL value of one step."""
         entries: list[tuple[Fraction, Tally, Multiplier | None]] = []
         unit = Fraction(0)
@@ -212,7 +213,7 @@ class Normaliser:
             self.measures.append(Measure(scan, delta, unit, text, single, aggregates))
         return self._measure_index[key], sign
 
-    def plain_measure(self, parts: list[Part]) -> tuple[int, int, Fraction]:
+    def plain_measure(self, parts: list[Summand]) -> tuple[int, int, Fraction]:
         """A measure whose value is wanted itself: its number, sign and the value of a step."""
         terms, unit = self._terms(parts)
         index, sign = self._measure(terms, unit, (), 0, ())
@@ -337,8 +338,8 @@ def _calls(expression: object) -> list[str]:
     return (_calls(left) if left is not None else []) + (_calls(right) if right else [])
 
 
-def _negated(part: Part) -> Part:
-    return Part(-part.factor, part.tally, part.public)
+def _negated(part: Summand) -> Summand:
+    return Summand(-part.factor, part.tally, part.public)
 
 
 def _threshold_key(threshold: int | Threshold) -> Hashable:
@@ -348,7 +349,7 @@ def _threshold_key(threshold: int | Threshold) -> Hashable:
     return threshold.constant, parts, threshold.unit, threshold.floor, threshold.shift
 
 
-def _integer_threshold(constant: list[Part], unit: Fraction, strict: bool) -> int | Threshold:
+def _integer_threshold(constant: list[Summand], unit: Fraction, strict: bool) -> int | Threshold:
     """t with `f * unit > r` iff `f > t`: floor(r), or ceil(r) - 1 where the comparison is >=."""
     number = sum((part.factor for part in constant if part.public is None), Fraction(0))
     public = tuple((p.factor, p.public) for p in constant if p.public is not None)
@@ -356,7 +357,7 @@ def _integer_threshold(constant: list[Part], unit: Fraction, strict: bool) -> in
         return Threshold(number, public, unit, strict, 0 if strict else -1)
     ratio = number / unit
     threshold = math.floor(ratio) if strict else math.ceil(ratio) - 1
-    return max(-(2**61), min(2**61, threshold))
+    return max(-FAR, min(FAR, threshold))
 
 
 def _with_multipliers(

@@ -24,10 +24,10 @@ from probe_sql.measuring import AtomSpec, Task
 from probe_sql.plan.account import row_types
 from probe_sql.plan.normal import Measure, NormalAtom, Normaliser
 from probe_sql.plan.release import Linear, Releases, plan_releases
+from probe_sql.plan.tally import Scan, Threshold
 from probe_sql.plan.unit import Caps, unit_caps
 from probe_sql.policy.model import Table
 from probe_sql.sql.bound import BoundQuery, Comparison, Condition, Junction
-from probe_sql.sql.scan import Scan, Threshold
 
 DEFAULT_ROWS_PER_GROUP = 1_000
 

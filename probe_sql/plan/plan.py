@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
-from probe_sql.measuring import AtomSpec, Ints, Task
+from probe_sql.measuring import AtomSpec, Ints, Outcome, Task
 from probe_sql.options import agreed, updated
+from probe_sql.plan.engine import Engine
 from probe_sql.plan.normal import Measure
 from probe_sql.plan.passes import Aggregate, Atom, drafted
 from probe_sql.plan.release import Releases
+from probe_sql.plan.tally import Scan
 from probe_sql.plan.unit import Caps, even_loss
 from probe_sql.policy.model import Budget, Policy
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery
-from probe_sql.sql.engines.engine import DUCKDB, Engine
-from probe_sql.sql.scan import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Plan:
     releases: Releases
     written: tuple[AtomSpec, ...]  # the atoms of `original`, for what it would have cost
     notices: tuple[str, ...]
-    engine: Engine
+    engine: Engine | None  # the one that will scan, where it is known
     least: float  # what the scan costs at least, by the policy
     failure: float  # what it costs if it fails or is cancelled
 
@@ -57,6 +58,16 @@ class Plan:
     def verdict(self) -> bool | None:
         formula = self.minimised.formula
         return formula.value if isinstance(formula, Constant) else None
+
+    @property
+    def deltas(self) -> tuple[int, ...]:
+        """The sensitivity of each measure to one row."""
+        return tuple(measure.delta for measure in self.measures)
+
+    def decided(self, groups: int) -> Outcome:
+        """What HAVING decides without data, where it has a verdict: all groups, or none."""
+        holds = bool(self.verdict)
+        return Outcome(np.full(groups, holds), "answered", guarantees.certain(holds), ())
 
     @property
     def release_epsilon(self) -> float:
@@ -120,21 +131,26 @@ def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any])
 
 
 def make_plan(
-    sql: str, policy: Policy, parameters: Sequence[Any] = (), *, engine: Engine = DUCKDB,
+    sql: str, policy: Policy, parameters: Sequence[Any] = (), *, engine: Engine | None = None,
     **arguments: Any,
 ) -> Plan:  # fmt: skip
-    """Plan one query for an engine; raises `ProbeError` only, and costs nothing."""
+    """Plan one query, for an engine if one is given.
+
+    Raises `ProbeError` only, among others for what the engine cannot compute exactly; costs
+    nothing.
+    """
     query = bind_sql(sql, policy, parameters)
     accuracy = accuracy_of(query, policy, arguments)
     try:
         plan = _plan(query, accuracy, engine, policy.prices())
-        engine.check(plan.scan)
+        if engine is not None:
+            engine.check(plan.scan)
         return plan
     except ProbeError as error:
         raise error.located(sql)  # noqa: B904 - the same error, with its text
 
 
-def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine, prices: Budget) -> Plan:
+def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: Budget) -> Plan:
     draft = drafted(query, accuracy)
     return Plan(
         query, accuracy, draft.atoms, draft.aggregates, draft.measures, draft.original,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import BEYOND
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.plan.linear import Part, Quotient, quotient
+from probe_sql.plan.linear import Quotient, Summand, quotient
 from probe_sql.plan.normal import Measure, Normaliser
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
 
@@ -116,7 +116,7 @@ def _ratio(
     if shift is None:
         above = _linear(Quotient(form.parts), normaliser, measured, extra, accuracy, output)
         return Release(index, above, below)
-    around = Part(-shift * form.denominator.factor, form.denominator.tally)
+    around = Summand(-shift * form.denominator.factor, form.denominator.tally)
     moved = Quotient((*form.parts, around))
     above = _linear(moved, normaliser, measured, extra, accuracy, output)
     return Release(index, above, below, shift)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probe_sql.plan.apart import Apart
-from probe_sql.sql.scan import Tally, Term
+from probe_sql.plan.tally import Tally, Term
 
 
 @dataclass(frozen=True, slots=True)

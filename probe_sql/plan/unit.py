@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from probe_sql.plan.account import worst_sum
 from probe_sql.plan.normal import Measure
+from probe_sql.plan.tally import Tally
 from probe_sql.policy.model import Unit
-from probe_sql.sql.bounding import counts_people
-from probe_sql.sql.scan import Tally
+from probe_sql.policy.names import fold
 
 Totals = NDArray[np.int64] | NDArray[np.float64]
 _HALF = 30  # 64-bit sums are taken in two halves, so that many large totals do not overflow
@@ -39,7 +39,7 @@ class Caps:
     most: int = 1
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The unit as answers and EXPLAIN name it: how the caps are defined, not what they cut."""
         if self.column is None:
             return "row"
@@ -111,6 +111,17 @@ def unit_caps(unit: Unit, measures: Sequence[Measure], tallies: Sequence[Tally])
     return Caps(min(most, groups * per_group), groups, per_group, once, unit.column, most)
 
 
+def counts_people(tally: Tally, column: str) -> bool:
+    """Whether one person changes the tally by at most 1, however many rows they have.
+
+    So it is where distinct values of an expression over the unit column alone are counted.
+    """
+    if tally.kind != "distinct" or tally.argument is None:
+        return False
+    read = tally.argument.columns
+    return bool(read) and all(table == "t" and fold(name) == fold(column) for table, name in read)
+
+
 def even_loss(
     epsilons: Sequence[float], row_types: Sequence[Sequence[int]], caps: Caps, groups: int | None
 ) -> float:
@@ -134,7 +145,7 @@ def _largest(values: Totals, count: int) -> Totals:
 
 
 def _sum(values: Totals) -> int | float:
-    """The sum; of integers an exact one, however large."""
+    """Add losses up; integers exactly, without an overflow of 64 bits."""
     if not np.issubdtype(values.dtype, np.integer):
         return float(values.sum())
     whole: NDArray[np.int64] = values.astype(np.int64)

@@ -17,7 +17,7 @@ from probe_sql.policy.model import Policy
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
 from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output
 from probe_sql.sql.expression import Expressions, check_parts
-from probe_sql.sql.keys import bind_key, find_joint, points, replace_keys
+from probe_sql.sql.keys import MAX_GROUPS, bind_key, find_joint, points, replace_keys
 from probe_sql.sql.relation import Flattener, Relation, check_select
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, exact
@@ -174,10 +174,10 @@ class _Binder:
         for key in keys:
             count = points(key) or 1
             size = size * count if key.identity else max(size, count)
-        if size > 10_000_000:
+        if size > MAX_GROUPS:
             raise Refused(
                 f"the key domain has {size:,} groups",
-                why="every group of the domain is measured, at most 10,000,000",
+                why=f"every group of the domain is measured, at most {MAX_GROUPS:,}",
                 fix="group by coarser keys, or declare the combinations in a public table",
             )
 

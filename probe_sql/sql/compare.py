@@ -153,6 +153,12 @@ def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scala
     return result
 
 
+def not_null(value: Scalar) -> Scalar:
+    """`value IS NOT NULL`."""
+    ast = exp.Not(this=exp.Is(this=paren(value.ast), expression=exp.Null()))
+    return predicate(ast, [value], value.span)
+
+
 def _held(option: Scalar, type_: SqlType) -> exp.Expr | None:
     """A literal in a type it is compared in; None where the type cannot hold it."""
     constant = option.constant

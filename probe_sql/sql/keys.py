@@ -19,6 +19,8 @@ from probe_sql.sql.scope import FromScope
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind
 
+MAX_GROUPS = 10_000_000  # of a key domain: every one of them is measured
+
 
 def bind_key(
     node: exp.Expr, name: str, scope: FromScope, relation: Relation, source: Source

@@ -31,7 +31,7 @@ class Scalar:
     """An expression on one row. `constant` is its value where it reads no column at all.
 
     `low`/`high` enclose every non-NULL numeric value, `grid` divides every value exactly;
-    `private` says that a private column is read, `clamped` that its columns are clamped.
+    `private` says that a private column is read.
     """
 
     ast: exp.Expr
@@ -56,6 +56,11 @@ class Scalar:
     @property
     def is_constant(self) -> bool:
         return self.constant is not None
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """The columns it reads, each with the alias of its table first."""
+        return [(column.table, column.name) for column in self.ast.find_all(exp.Column)]
 
     def at(self, span: Span | None) -> Scalar:
         return replace(self, span=span)

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from probe_sql.plan.engine import Engine
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Policy
-from probe_sql.sql.engines.engine import Engine
-from probe_sql.sql.scan import Scan
 from probe_sql.types import SqlType
 from probe_sql.vault.exact import Exact
 

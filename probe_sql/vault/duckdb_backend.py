@@ -23,11 +23,12 @@ from probe_sql.errors import (
     ProbeError,
     Refused,
 )
+from probe_sql.plan.engine import Engine
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Policy
-from probe_sql.sql.domain import MAX_GROUPS, domain_key, list_name, long_lists
-from probe_sql.sql.engines.engine import DUCKDB, Engine, Shipped
-from probe_sql.sql.keys import points
-from probe_sql.sql.render import (
+from probe_sql.scan.domain import domain_key, list_name, long_lists
+from probe_sql.scan.engine import DUCKDB, Shipped
+from probe_sql.scan.render import (
     render_domain,
     render_key_sizes,
     render_keys,
@@ -36,7 +37,7 @@ from probe_sql.sql.render import (
     render_separate,
     render_thresholds,
 )
-from probe_sql.sql.scan import Scan
+from probe_sql.sql.keys import MAX_GROUPS, points
 from probe_sql.types import SqlType, parse_type
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.exact import Exact, wipe

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from probe_sql.errors import InternalError
 from probe_sql.logic.formula import Formula, interpret
+from probe_sql.measuring import FAR
 from probe_sql.vault.memory import Scratch
 
 Ints = NDArray[np.int64]
-
-# Sums and thresholds are clamped well inside 64 bits, so that their difference is exact.
-_FAR = 1 << 61
 
 
 class Comparison(Protocol):
@@ -51,9 +49,9 @@ def folded(
 
         def rows(number: int) -> Ints:
             atom = atoms[number]
-            column = scratch.keep(np.clip(values(atom.measure), -_FAR, _FAR))
+            column = scratch.keep(np.clip(values(atom.measure), -FAR, FAR))
             column *= -atom.sign
-            column += np.clip(np.asarray(atom.threshold, dtype=np.int64), -_FAR, _FAR)
+            column += np.clip(np.asarray(atom.threshold, dtype=np.int64), -FAR, FAR)
             column //= deltas[atom.measure]
             np.negative(column, out=column)
             return column

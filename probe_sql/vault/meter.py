@@ -21,13 +21,14 @@ from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.logic.formula import Formula, atoms
+from probe_sql.loss import Loss
 from probe_sql.measuring import Draw, Floats, Ints, Mask, OverBudget
 from probe_sql.plan.unit import ROW, Caps
 from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.folded import Comparison, folded
 from probe_sql.vault.memory import Scratch, sealed
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
-from probe_sql.vault.released import Released
+from probe_sql.vault.noise_state import NoiseState
 
 Cost = tuple[int, int | Ints, Mask]  # measure, steps, groups
 
@@ -94,7 +95,7 @@ class VaultMeter:
         self._totals = np.zeros((len(layers), exact.groups), dtype=np.int64)
         self._held = np.zeros(len(layers), dtype=np.int64)
         self._worst = 0  # what `_totals` come to for a row, or for a person
-        self._released = tuple(Released(exact.groups) for _ in deltas)
+        self._released = tuple(NoiseState(exact.groups) for _ in deltas)
         self._paid = np.zeros((len(deltas), exact.groups), dtype=np.int64)  # for levels revealed
         self._verified: int | None = None  # the process that did
         self._open = True
@@ -249,7 +250,7 @@ class VaultMeter:
             layers = self._caps.layers(self._row_types)
             self._types += (tuple(t for t, members in enumerate(layers) if number in members),)
             self._deltas += (1,)
-            self._released += (Released(self.groups),)
+            self._released += (NoiseState(self.groups),)
             self._paid = np.vstack((self._paid, np.zeros((1, self.groups), dtype=np.int64)))
             return number
 
@@ -310,7 +311,7 @@ class VaultMeter:
 
     # --- ending -------------------------------------------------------------------------
 
-    def settle(self, outcome: str, reason: str | None = None) -> float:
+    def settle(self, outcome: str, reason: str | None = None) -> Loss:
         """Lower the charge to the loss of what was drawn, or the price of the query where that
         is more, and end drawing; returns the charge.
 
@@ -321,7 +322,8 @@ class VaultMeter:
             self._forget()
             if self._settled:
                 raise InternalError("The query was settled already.")
-            charged = self._ledger.settle(self._receipt, self.loss, outcome=outcome, reason=reason)
+            drawn = Loss.drawn(self.loss)
+            charged = self._ledger.settle(self._receipt, drawn, outcome=outcome, reason=reason)
             self._settled = True
             return charged
 

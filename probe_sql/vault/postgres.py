@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.errors import InterfaceError, InternalError, OperationalError, ScanError
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
-from probe_sql.sql.engines.postgres import POSTGRESQL, PostgresEngine, Shape
-from probe_sql.sql.scan import Scan
+from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.failures import UNDRAWN, Failure, scan_error

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from probe_sql import faults
 from probe_sql.errors import InternalError
+from probe_sql.plan.engine import Engine
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find
-from probe_sql.sql.engines.engine import Engine, RemoteEngine, Shipped, shipped
-from probe_sql.sql.scan import Scan
+from probe_sql.scan.engine import RemoteEngine, Shipped, shipped
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.duckdb_backend import DuckDBBackend

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.errors import InternalError, OperationalError, ProbeError, ScanError
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
-from probe_sql.sql.engines.engine import RemoteEngine
-from probe_sql.sql.engines.spark import SPARK
-from probe_sql.sql.engines.spark_types import from_spark, spark_type
-from probe_sql.sql.scan import Scan
+from probe_sql.scan.engine import RemoteEngine
+from probe_sql.scan.spark.engine import SPARK
+from probe_sql.scan.spark.types import from_spark, spark_type
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.exact import wipe

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.errors import InterfaceError, OperationalError, ProbeError
-from probe_sql.sql.engines.spark import SETTINGS
+from probe_sql.scan.spark.engine import SETTINGS
 from probe_sql.vault.failures import Failure
 from probe_sql.vault.sources import Spark
 

@@ -17,6 +17,7 @@ with atheris.instrument_imports(include=["probe_sql"]):
     from probe_sql.plan.explain import explain
     from probe_sql.plan.plan import make_plan
     from probe_sql.policy import load_policy
+    from probe_sql.scan.engine import DUCKDB
     from tests.session.clinic import POLICY
 
 RULES = load_policy(POLICY)
@@ -26,7 +27,7 @@ def one_input(data: bytes) -> None:
     """Plan one text."""
     text = data.decode("utf-8", "surrogateescape")
     try:
-        str(explain(make_plan(text, RULES)))
+        str(explain(make_plan(text, RULES, engine=DUCKDB)))
     except ProbeError as error:
         str(error)
 

@@ -21,9 +21,9 @@ from probe_sql.measuring import Task
 from probe_sql.plan.plan import Plan
 from probe_sql.session import Connection
 from probe_sql.vault.exact import Exact, unsealed
-from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Epsilon, Ints, Sampler
 from probe_sql.vault.testing import SeededWords
+from probe_sql.walk import walk
 
 from .loss import Run, observed
 from .pairs import Pair, Row
@@ -92,19 +92,19 @@ class Side:
         )  # fmt: skip
 
     def run(self, deltas: Sequence[int] | None = None) -> Run:
-        """One run through the vault alone: reserve, draw, decide, settle."""
-        ledger, plan = self.connection._ledger, self.plan
-        receipt = ledger.reserve(None, plan.accuracy.epsilon, sql="audit")
-        ledger.draw(receipt)
-        # A meter overwrites what it was given when it ends.
-        exact = Exact(unsealed(self.exact), self.exact.groups, self.exact.people)
-        chosen = deltas or tuple(measure.delta for measure in plan.measures)
-        meter = VaultMeter(
-            exact, chosen, plan.row_types, ledger, receipt, self.connection._sampler,
-            plan.accuracy.epsilon, plan.caps,
-        )  # fmt: skip
-        outcome = self.connection._decide(plan, self.task, meter)
-        meter.settle(outcome.status)
+        """One run of the walk over values that were scanned before; `deltas` calibrate noise."""
+        plan = self.plan
+        if deltas is not None:
+            pairs = zip(plan.measures, deltas, strict=True)
+            measures = tuple(replace(measure, delta=delta) for measure, delta in pairs)
+            plan = replace(plan, measures=measures)
+
+        def again(*_: object) -> Exact:  # a walk overwrites what it was given when it ends
+            return Exact(unsealed(self.exact), self.exact.groups, self.exact.people)
+
+        database = self.connection._database
+        settled = walk(database, plan, self.task, analyst=None, sql="audit", scan=again)
+        outcome = settled.outcome
         returned = np.flatnonzero(outcome.returned).tolist()
         values = []
         for release in plan.releases.columns:
@@ -113,7 +113,7 @@ class Side:
                 if drawn is not None and drawn[1][group] > 0:
                     values.append((group, float(release.top.factor * int(drawn[0][group]))))
         return observed(
-            returned, outcome.status, self._looked_at(values), self.pair.cuts, meter.loss,
+            returned, outcome.status, self._looked_at(values), self.pair.cuts, settled.loss,
             self.pair.groups,
         )  # fmt: skip
 
@@ -186,7 +186,8 @@ def sides(
             )  # fmt: skip
             _set_key(connection)
             plan = connection.plan(pair.sql(algorithm), **pair.options, algorithm=algorithm)
-            task = connection._task(plan, connection._backend.groups(plan.scan))
+            database = connection._database
+            task = database.task(plan, database.backend.groups(plan.scan))
             exact = _scanned(connection, plan, pair, folder, given, executed)
             found.append(Side(connection, plan, task, exact, pair))
         yield found[0], found[1]
@@ -200,16 +201,16 @@ def _scanned(
 ) -> Exact:
     """The exact measures; where `caps` is given, bounded by those instead of the policy's."""
     if caps is None:
-        return connection._backend.measure(plan.scan)
+        return connection._database.backend.measure(plan.scan)
     other = folder / "other.toml"
     other.write_text(POLICY.replace("UNIT", replace(pair, caps=caps).unit))
     with opened(given, other, Sampler(SeededWords(0)), ledger=folder / "other.ledger") as lax:
-        return lax._backend.measure(lax.plan(pair.sql(plan.accuracy.algorithm)).scan)
+        return lax._database.backend.measure(lax.plan(pair.sql(plan.accuracy.algorithm)).scan)
 
 
 def _set_key(connection: Connection) -> None:
     """Choose the rows of users by a fixed key, so that a run of the audit repeats."""
-    people: Any = connection._backend
+    people: Any = connection._database.backend
     for folder in people._people.folders():
         folder.mkdir(mode=0o700, exist_ok=True)
         (folder / "key").write_text(f"{KEY}\n")

@@ -22,6 +22,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from probe_sql.errors import ProbeError
+from probe_sql.plan.weights import integer_bounds
 from probe_sql.policy import parse_policy
 from probe_sql.policy.model import Column
 from probe_sql.sql.compare import compare, joinable
@@ -29,7 +30,6 @@ from probe_sql.sql.expression import Expressions
 from probe_sql.sql.scalar import Scalar, paren, predicate
 from probe_sql.sql.scope import FromScope, Named, column_scalar
 from probe_sql.sql.source import Source
-from probe_sql.sql.weights import integer_bounds
 from probe_sql.types import Kind, parse_type
 
 from .matrix_values import BOUNDS, EDGES, SIZE, STEPS, TYPES, VALUES

@@ -77,7 +77,7 @@ def test_in_means_what_it_says(database: Connection) -> None:
     }  # fmt: skip
     for written, meant in cases.items():
         counted = [
-            unsealed(database._backend.measure(database.plan(
+            unsealed(database._database.backend.measure(database.plan(
                 AROUND.format(f"WHERE {condition}", "count(*) > 0")
             ).scan))[0].tolist()
             for condition in (written, meant)
@@ -148,7 +148,7 @@ def clamped(folder: Path, type_: str, bounds: str, value: str) -> tuple[int, lis
     )
     with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
         plan = db.plan("SELECT g FROM t GROUP BY g HAVING sum(d) > 0.1")
-        return plan.measures[0].delta, unsealed(db._backend.measure(plan.scan))[0].tolist()
+        return plan.measures[0].delta, unsealed(db._database.backend.measure(plan.scan))[0].tolist()
 
 
 @pytest.mark.parametrize(("type_", "bounds"), [
@@ -211,7 +211,7 @@ def test_listed_keys_of_another_type(mine: str, listed: str, fits: bool) -> None
             with opened(database, policy, QuietSampler()) as db:
                 plan = db.plan("SELECT a, b FROM t GROUP BY a, b HAVING count(*) > 0")
                 assert fits
-                assert unsealed(db._backend.measure(plan.scan))[0].tolist() == [2]
+                assert unsealed(db._database.backend.measure(plan.scan))[0].tolist() == [2]
         except (Refused, PolicyError):
             assert not fits
 
@@ -245,7 +245,7 @@ def test_what_can_be_null_is_not_counted_as_present(expression: str, present: li
         )
         with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
             plan = db.plan(f"SELECT g FROM t GROUP BY g HAVING count({expression}) > 0")
-            assert unsealed(db._backend.measure(plan.scan))[0].tolist() == present
+            assert unsealed(db._database.backend.measure(plan.scan))[0].tolist() == present
 
 
 def test_filters_are_apart_by_value_and_not_by_text() -> None:

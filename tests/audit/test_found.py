@@ -86,7 +86,9 @@ def test_a_collation_puts_no_row_into_two_groups_filters_or_joins() -> None:
         with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
             plan = db.plan(f"SELECT g FROM t JOIN p ON t.g = p.k GROUP BY g HAVING {having}")
             assert plan.row_types == ((0,), (1,))
-            values = [column.tolist() for column in unsealed(db._backend.measure(plan.scan))]
+            values = [
+                column.tolist() for column in unsealed(db._database.backend.measure(plan.scan))
+            ]
     assert values == [[0, 0], [0, 5]]
 
 

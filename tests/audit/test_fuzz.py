@@ -17,6 +17,7 @@ from probe_sql.ledger import Ledger
 from probe_sql.plan.explain import explain
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, load_policy
+from probe_sql.scan.engine import DUCKDB
 from probe_sql.session import connect
 from tests.session.clinic import POLICY, QUERY, build, seeded
 
@@ -61,7 +62,7 @@ def plans(policy: Policy, seed: int, count: int) -> Counter[str]:
         else:
             text = mutated(rng, text)
         try:
-            str(explain(make_plan(text, policy)))
+            str(explain(make_plan(text, policy, engine=DUCKDB)))
             seen["planned"] += 1
         except ProbeError as error:
             str(error)

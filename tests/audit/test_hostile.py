@@ -173,5 +173,5 @@ ACCEPTED = [
 
 @pytest.mark.parametrize("where", ACCEPTED)
 def test_what_would_raise_in_plain_sql_is_null_here(clinic: Connection, where: str) -> None:
-    exact = clinic._backend.measure(clinic.plan(AROUND.format(where)).scan)
+    exact = clinic._database.backend.measure(clinic.plan(AROUND.format(where)).scan)
     exact.close()

@@ -40,7 +40,7 @@ def check(database: Connection, sql: str) -> str:
         plan = database.plan(sql)
     except ProbeError:
         return "refused"
-    exact = database._backend.measure(plan.scan)  # must not raise, whatever the rows hold
+    exact = database._database.backend.measure(plan.scan)  # must not raise, whatever the rows hold
     values = unsealed(exact)
     less, more = (np.array(side) for side in zip(*extremes.neighbours(), strict=True))
     touched = np.zeros((len(values), len(less)), dtype=bool)
@@ -54,7 +54,7 @@ def check(database: Connection, sql: str) -> str:
     thresholds = [atom.threshold for atom in plan.atoms]
     if plan.verdict is None and all(isinstance(threshold, int) for threshold in thresholds):
         # The whole condition as one number, which the ladder measures with sensitivity 1.
-        task = database._task(plan, exact.groups)
+        task = database._database.task(plan, exact.groups)
         deltas = [measure.delta for measure in plan.measures]
         column = folded(plan.formula, task.atoms, values.__getitem__, deltas)
         assert int(np.abs(column[more] - column[less]).max()) <= 1, sql

@@ -19,11 +19,12 @@ import sqlglot
 from sqlglot import exp
 
 from probe_sql.errors import ProbeError, ScanError
-from probe_sql.plan import apart
+from probe_sql.plan import apart, weights
+from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.keys import ListKeys
+from probe_sql.scan import build, caps, lookup, render, rows
 from probe_sql.session import Connection
-from probe_sql.sql import arithmetic, bounding, build, functions, lookup, render, rows, weights
-from probe_sql.sql.scan import Scan, Tally
+from probe_sql.sql import arithmetic, functions
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
 from tests.audit import extremes
@@ -167,7 +168,9 @@ def test_no_row_enters_two_measures_that_are_kept_apart(
     monkeypatch.setattr(apart, "exclusive", lambda *_: True)
     assert check(database, sql) == "measured"
     scan = database.plan(sql).scan
-    whole, parts = (unsealed(database._backend.measure(scan, fuse)) for fuse in (True, False))
+    whole, parts = (
+        unsealed(database._database.backend.measure(scan, fuse)) for fuse in (True, False)
+    )
     assert [column.tolist() for column in whole] == [column.tolist() for column in parts]
     monkeypatch.setattr(apart.Apart, "enforced", lambda _, tallies: tuple(tallies))
     with pytest.raises(AssertionError):
@@ -179,8 +182,8 @@ def test_filters_that_are_exclusive_count_what_they_would_alone(database: Connec
     both = database.plan(AROUND.format("", f"{one} AND {two}")).scan
     assert [len(tally.after) for tally in both.tallies] == [0, 1]
     alone = [database.plan(AROUND.format("", condition)).scan for condition in (one, two)]
-    expected = [unsealed(database._backend.measure(scan))[0].tolist() for scan in alone]
-    assert [c.tolist() for c in unsealed(database._backend.measure(both))] == expected
+    expected = [unsealed(database._database.backend.measure(scan))[0].tolist() for scan in alone]
+    assert [c.tolist() for c in unsealed(database._database.backend.measure(both))] == expected
 
 
 # --- one group, one public row ------------------------------------------------------------
@@ -215,7 +218,7 @@ def measured(
         path = made(folder / "t.duckdb", [*ROWS, *more])
         with opened(path, policy, QuietSampler()) as db:
             scan = change(db.plan(sql).scan)
-            return [column.tolist() for column in unsealed(db._backend.measure(scan))]
+            return [column.tolist() for column in unsealed(db._database.backend.measure(scan))]
 
 
 def finer(scan: Scan) -> Scan:
@@ -329,7 +332,7 @@ def loosened(node: exp.Expr) -> exp.Expr:
 
 def without_first(monkeypatch: Patch) -> None:
     net = rows.net
-    for module in (rows, render, bounding, lookup):
+    for module in (rows, render, caps, lookup):
         monkeypatch.setattr(module, "net", lambda node: net(loosened(node)))
 
 
@@ -339,7 +342,7 @@ def without_second(monkeypatch: Patch) -> None:
 
 def raised(database: Connection, sql: str) -> bool:
     try:
-        database._backend.measure(database.plan(sql).scan).close()
+        database._database.backend.measure(database.plan(sql).scan).close()
     except ScanError:
         return True
     return False
@@ -371,10 +374,10 @@ def test_an_error_in_a_condition_means_not_selected(
     where = replace(scan.relation.where[0], ast=node)
     filtered = replace(scan.tallies[0], filter=replace(where, ast=node.copy()))
     changed = replace(scan, relation=replace(scan.relation, where=(where,)), tallies=(filtered,))
-    database._backend.measure(changed).close()
+    database._database.backend.measure(changed).close()
     without_second(monkeypatch)
     with pytest.raises(ScanError):
-        database._backend.measure(replace(changed)).close()
+        database._database.backend.measure(replace(changed)).close()
 
 
 def test_a_key_that_fails_is_in_no_group(database: Connection, monkeypatch: Patch) -> None:

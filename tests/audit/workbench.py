@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from probe_sql.database import Database
 from probe_sql.ledger import Ledger
 from probe_sql.policy import load_policy
 from probe_sql.session import Connection
@@ -49,7 +50,6 @@ def opened(
     rules = load_policy(policy)
     backend = open_backend(source, rules, threads=1)
     typed = rules.with_types(backend.schemas())
-    backend.check_public_keys(typed)
     place = ledger or Path(source).with_suffix(".ledger")
     book = Ledger.open(place, budget=typed.budget, identity=str(place))
-    return connection(backend, typed, book, analyst, sampler)
+    return connection(Database(backend, typed, book, sampler), analyst)

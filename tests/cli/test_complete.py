@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import probe_sql
-from probe_sql.cli.complete import Catalogue, suggest
+from probe_sql.catalogue import Catalogue
+from probe_sql.cli.complete import suggest
 
 KEYS = {
     ("patients", "ward"): ("A", "B", "it's"),
@@ -24,15 +25,15 @@ def keys(table: str, column: str) -> Sequence[Any]:
     return KEYS.get((table, column), ())
 
 
+DOTS = (".help", ".tables", ".schema", ".set")
 CATALOGUE = Catalogue(
     {"patients": ("disease", "ward", "zone", "age"), "diseases": ("name", "cap")},
-    (".help", ".tables", ".schema", ".set"),
     keys,
 )
 
 
 def offered(before: str) -> list[str]:
-    return [suggestion.text for suggestion in suggest(before, CATALOGUE)]
+    return [suggestion.text for suggestion in suggest(before, CATALOGUE, DOTS)]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +68,13 @@ def test_nothing_is_suggested_inside_a_string_of_no_known_column() -> None:
 
 @given(st.text(alphabet="selct fromwhr.='(,\n", max_size=40))
 def test_no_text_breaks_it(before: str) -> None:
-    for suggestion in suggest(before, CATALOGUE):
+    for suggestion in suggest(before, CATALOGUE, DOTS):
         assert 0 <= suggestion.length <= len(before)
 
 
 def test_keys_come_from_the_policy_and_its_public_tables(clinic: Path) -> None:
     with probe_sql.connect(clinic / "clinic.duckdb", clinic / "clinic.toml") as db:
-        catalogue = Catalogue.of(db.policy, (), db.key_values)
+        catalogue = db.catalogue
         assert "patient_id" not in catalogue.tables["patients"]  # the policy does not list it
         before = "SELECT ward FROM patients WHERE disease = 'inf"
         assert [s.text for s in suggest(before, catalogue)] == ["'influenza'"]

@@ -14,7 +14,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.layout.processors import TransformationInput
 
 from probe_sql.answer import Answer, Denied, Privacy
-from probe_sql.cli.complete import Catalogue
+from probe_sql.catalogue import Catalogue
 from probe_sql.cli.prompt import SqlCompleter, Visible
 from probe_sql.cli.show import show_answer
 from probe_sql.errors import PolicyError, ProbeError, Problem, Span, underline

@@ -156,7 +156,7 @@ def test_a_stopped_user_is_unlocked_by_the_name_that_the_error_says(clinic: Path
         def broken(*_: object) -> None:
             raise scan_error(Failure.OTHER)
 
-        vars(db._backend)["measure"] = broken
+        vars(db._database.backend)["measure"] = broken
         with pytest.raises(ScanError):
             db.sql(STEADY)
     ended = run("query", "clinic.duckdb", "--analyst", "maria", STEADY)

@@ -16,7 +16,7 @@ from datasets.common import Aggregate, Connection, Dataset
 from probe_sql.algorithms.walk import value
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
-from probe_sql.sql.render import render_scan
+from probe_sql.scan.render import render_scan
 from probe_sql.types import SqlType, parse_type
 
 NAMES = sorted(DATASETS)

@@ -14,6 +14,7 @@ import pytest
 from datasets.catalogue import DATASETS
 from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
+from probe_sql.database import Database
 from probe_sql.errors import Refused
 from probe_sql.ledger import Ledger
 from probe_sql.plan.explain import explain
@@ -248,7 +249,7 @@ class Contract:
         backend = engines.open(tables(2_000), policy)
         typed = policy.with_types(backend.schemas())
         ledger = Ledger.open(tmp_path / "a.ledger", budget=typed.budget, identity="contract")
-        with Connection(backend, typed, ledger, None, Sampler(SeededWords(1))) as db:
+        with Connection(Database(backend, typed, ledger, Sampler(SeededWords(1)))) as db:
             for case in engines.refused:
                 with pytest.raises(Refused):
                     db.sql(QUERIES[case])

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import make_plan
+from probe_sql.plan.tally import MeasureScan, Scan, Tally
 from probe_sql.policy import Policy, parse_policy
-from probe_sql.sql.scan import MeasureScan, Scan, Tally
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.exact import unsealed
 from tests.audit import matrix_forms

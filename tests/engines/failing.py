@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from probe_sql.database import Database
 from probe_sql.errors import Interrupted, ScanError, Stopped
 from probe_sql.ledger import Ledger
 from probe_sql.policy import Policy
@@ -112,4 +113,4 @@ class Failing:
 def _connected(backend: Backend, policy: Policy, folder: Path) -> Connection:
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(folder / "a.ledger", budget=typed.budget, identity="contract")
-    return Connection(backend, typed, ledger, None, Sampler(SecureWords()))
+    return Connection(Database(backend, typed, ledger, Sampler(SecureWords())))

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from probe_sql.plan.engine import Engine
 from probe_sql.plan.plan import make_plan
-from probe_sql.sql.engines.engine import DUCKDB, Engine
-from probe_sql.sql.engines.postgres import POSTGRESQL
-from probe_sql.sql.engines.spark import SPARK
+from probe_sql.scan.engine import DUCKDB
+from probe_sql.scan.postgres.engine import POSTGRESQL
+from probe_sql.scan.spark.engine import SPARK
 from tests.sql.hospital import policy
 
 FOLDER = Path(__file__).parent / "statements"

@@ -165,7 +165,7 @@ def test_a_ledger_of_a_server_holds_no_password(server: Server, tmp_path: Path) 
     url = server.url(schema=schema).replace("postgresql", "PostgreSQL")
     password = url.partition(f"{READER}:")[2].partition("@")[0]
     with connect(url, events.policy(), ledger=place) as db:
-        for thing in (db, db._backend, vars(db._backend), db.policy, db.ledger()):
+        for thing in (db, db._database.backend, vars(db._database.backend), db.policy, db.ledger()):
             assert password not in repr(thing)
     for file in tmp_path.rglob("*"):
         if file.is_file():

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from probe_sql.errors import Refused, SqlError
-from probe_sql.sql import weights
+from probe_sql.plan import weights
 from probe_sql.vault.sources import open_backend
 from tests.audit import matrix_forms
 from tests.engines import edges

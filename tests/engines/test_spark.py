@@ -16,8 +16,8 @@ import pytest
 from probe_sql.errors import InterfaceError, OperationalError, Refused, ScanError
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, parse_policy
-from probe_sql.sql.engines.engine import shipped
-from probe_sql.sql.engines.spark import SPARK
+from probe_sql.scan.engine import shipped
+from probe_sql.scan.spark.engine import SPARK
 from probe_sql.types import Kind
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.sources import Spark, open_backend

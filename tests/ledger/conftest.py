@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from probe_sql.ledger import Ledger, Receipt
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -25,7 +26,7 @@ StartWorker = Callable[..., "subprocess.Popen[str]"]
 
 def drawing(ledger: Ledger, analyst: str | None, epsilon: float, sql: str = "") -> Receipt:
     """A reservation whose scan is over, so that it stays charged whatever happens."""
-    receipt = ledger.reserve(analyst, epsilon, sql=sql)
+    receipt = ledger.reserve(analyst, Loss.asked(epsilon), sql=sql)
     ledger.draw(receipt)
     return receipt
 

@@ -14,6 +14,7 @@ from probe_sql.ledger import Ledger, chain, store
 from probe_sql.ledger.anchors import Anchor, of
 from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, Book, Row
 from probe_sql.ledger.store import Store
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from tests.ledger.conftest import drawing
 
@@ -148,15 +149,20 @@ def test_a_snapshot_knows_holds_states_and_failures(
         monkeypatch.setattr(module, "SNAPSHOT_EVERY", 1)
     budget = Budget(epsilon=1.0, least=0.0078125, failure=0.0625, failures=2)
     with open_ledger(budget=budget) as ledger:
-        drawn, failed = drawing(ledger, "maria", 0.25), ledger.reserve("jo", 0.25, sql="")
-        ledger.settle(failed, 0.0, outcome="failed", reason="other")
-        ledger.reserve("jo", 0.25, sql="dies with this connection")
+        drawn, failed = (
+            drawing(ledger, "maria", 0.25),
+            ledger.reserve("jo", Loss.asked(0.25), sql=""),
+        )
+        ledger.settle(failed, Loss.NOTHING, outcome="failed", reason="other")
+        ledger.reserve("jo", Loss.asked(0.25), sql="dies with this connection")
     with open_ledger(budget=budget) as ledger:
         assert ledger.state().spent == 0.25 + 2 * 0.0625
         ledger.verify(drawn)
-        assert ledger.settle(drawn, 0.0, outcome="answered") == 0.0078125
+        assert ledger.settle(drawn, Loss.NOTHING, outcome="answered") == Loss.asked(0.0078125)
         assert not ledger.stopped()
-        ledger.settle(ledger.reserve("jo", 0.25, sql=""), 0.0, outcome="failed")
+        ledger.settle(
+            ledger.reserve("jo", Loss.asked(0.25), sql=""), Loss.NOTHING, outcome="failed"
+        )
     with open_ledger(budget=budget) as ledger:
         assert ledger.stopped()
         ledger.unlock(ledger.user)

@@ -10,14 +10,19 @@ from pathlib import Path
 import pytest
 
 from probe_sql import faults
-from probe_sql.ledger import Ledger, units_up
+from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from tests.ledger.conftest import drawing
 
 OpenLedger = Callable[..., Ledger]
 StartWorker = Callable[..., "subprocess.Popen[str]"]
 
 POINTS = [name for name in faults.POINTS if name.startswith("ledger.")]
-RESERVED, SETTLED, FAILURE = units_up(0.25), units_up(0.125), units_up(0.0625)
+RESERVED, SETTLED, FAILURE = (
+    Loss.drawn(0.25).units,
+    Loss.drawn(0.125).units,
+    Loss.drawn(0.0625).units,
+)
 
 # What is charged after a kill there: from the commit on, a failure; once it is durable that
 # it draws, the reservation; from the settlement's commit on, the loss. A receipt could draw
@@ -52,7 +57,7 @@ def test_killed_at(point: str, open_ledger: OpenLedger, start: StartWorker) -> N
     assert ledger.state().spent_units == charged
     assert sum(entry.charged_units for entry in ledger.entries()) == charged
     # The rest of the budget is there, to the last unit and not one more.
-    rest = ledger.reserve(None, ledger.state().remaining, sql="")
+    rest = ledger.reserve(None, Loss.asked(ledger.state().remaining), sql="")
     assert rest.units + charged == ledger.state().total_units
 
 
@@ -105,7 +110,7 @@ def test_every_point_is_passed_in_this_order(open_ledger: OpenLedger) -> None:
     faults.install(reached.append)
     try:
         ledger = open_ledger()
-        ledger.settle(drawing(ledger, None, 0.5), 0.0, outcome="failed")
+        ledger.settle(drawing(ledger, None, 0.5), Loss.NOTHING, outcome="failed")
     finally:
         faults.install(None)
     assert reached == POINTS

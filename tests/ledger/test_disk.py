@@ -14,6 +14,7 @@ import pytest
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 
 OpenLedger = Callable[..., Ledger]
 StartWorker = Callable[..., "subprocess.Popen[str]"]
@@ -40,7 +41,7 @@ def test_no_more_can_be_written(open_ledger: OpenLedger, start: StartWorker, lim
     ledger.audit()
     # At most the reservation that failed after its commit is charged without a receipt.
     assert drawn <= ledger.state().spent_units <= drawn + 100_000_000
-    ledger.reserve(None, 0.125, sql="there is space again")
+    ledger.reserve(None, Loss.asked(0.125), sql="there is space again")
 
 
 CAN_MOUNT = (
@@ -134,7 +135,7 @@ def test_the_directory_goes_away_while_the_ledger_is_open(
     ledger = open_ledger()
     path.parent.rename(path.parent.with_name("away"))
     with pytest.raises(LedgerError, match=r"cannot be|lost its anchor|is a copy"):
-        ledger.reserve(None, 0.25, sql="")
+        ledger.reserve(None, Loss.asked(0.25), sql="")
     path.parent.with_name("away").rename(path.parent)
     assert ledger.state().spent == 0
 
@@ -147,5 +148,5 @@ def test_no_state_directory_is_no_obstacle(
     for home in (str(blocked), "relative"):
         monkeypatch.setenv("XDG_STATE_HOME", home)
         monkeypatch.setenv("HOME", str(blocked))
-        open_ledger().reserve(None, 0.125, sql="")
+        open_ledger().reserve(None, Loss.asked(0.125), sql="")
     assert open_ledger().state().spent == 0.25

@@ -18,7 +18,8 @@ from hypothesis.stateful import (
 )
 
 from probe_sql.errors import BudgetExhausted, InternalError, LedgerError, Stopped
-from probe_sql.ledger import Ledger, Receipt, to_epsilon
+from probe_sql.ledger import Ledger, Receipt
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
 UNITS = st.integers(min_value=0, max_value=60)
@@ -53,11 +54,11 @@ class Spending(RuleBasedStateMachine):
         self.ledger = self._open()
 
     def _open(self) -> Ledger:
-        own = {name: to_epsilon(units) for name, units in self.own.items()}
+        own = {name: Loss(units).epsilon for name, units in self.own.items()}
         budget = Budget(
-            epsilon=to_epsilon(self.total), per_query=to_epsilon(min(USUAL, self.total)),
-            analysts=own, least=to_epsilon(min(LEAST, self.total)),
-            failure=to_epsilon(min(FAILURE, self.total)), failures=FAILURES, holds=HOLDS,
+            epsilon=Loss(self.total).epsilon, per_query=Loss(min(USUAL, self.total)).epsilon,
+            analysts=own, least=Loss(min(LEAST, self.total)).epsilon,
+            failure=Loss(min(FAILURE, self.total)).epsilon, failures=FAILURES, holds=HOLDS,
         )  # fmt: skip
         return Ledger.open(self.path, budget=budget, identity="model")
 
@@ -75,7 +76,7 @@ class Spending(RuleBasedStateMachine):
         held = [self.reserved[number] for number in self.state if number in self.living]
         limit = HOLDS * min(USUAL, self.total)
         try:
-            receipt = self.ledger.reserve(analyst, to_epsilon(units), sql="SELECT 1")
+            receipt = self.ledger.reserve(analyst, Loss(units), sql="SELECT 1")
         except Stopped:
             assert self.failures >= FAILURES
             return multiple()
@@ -111,7 +112,7 @@ class Spending(RuleBasedStateMachine):
 
     @rule(receipt=receipts, units=UNITS, outcome=ENDS)
     def settle(self, receipt: Receipt, units: int, outcome: str) -> None:
-        loss = units * 1e-12 * 0.999  # within the unit, so that it rounds up to it
+        loss = Loss.drawn(units * 1e-12 * 0.999)  # within the unit, so that it rounds up to it
         if receipt.number not in self.state:
             with pytest.raises(LedgerError):
                 self.ledger.settle(receipt, loss, outcome=outcome)

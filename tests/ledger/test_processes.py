@@ -12,6 +12,7 @@ import pytest
 
 from probe_sql.errors import BudgetExhausted, LedgerError
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
 OpenLedger = Callable[..., Ledger]
@@ -83,7 +84,7 @@ def test_threads_share_a_ledger(open_ledger: OpenLedger) -> None:
     def work() -> None:
         while True:
             try:
-                receipt = ledger.reserve(None, 1e-12, sql="")
+                receipt = ledger.reserve(None, Loss.asked(1e-12), sql="")
                 ledger.draw(receipt)
                 ledger.verify(receipt)
                 charged.append(receipt.units)
@@ -114,14 +115,18 @@ def _in_child(work: Callable[[], bool]) -> bool:
 
 def test_parent_and_child_go_on_after_a_fork(open_ledger: OpenLedger) -> None:
     ledger = open_ledger()
-    ledger.reserve(None, 0.25, sql="parent")
+    ledger.reserve(None, Loss.asked(0.25), sql="parent")
 
     def child() -> bool:
-        ledger.settle(ledger.reserve(None, 0.25, sql="child"), 0.125, outcome="answered")
+        ledger.settle(
+            ledger.reserve(None, Loss.asked(0.25), sql="child"),
+            Loss.asked(0.125),
+            outcome="answered",
+        )
         return ledger.state().spent == 0.375
 
     assert _in_child(child)
-    ledger.reserve(None, 0.25, sql="parent")
+    ledger.reserve(None, Loss.asked(0.25), sql="parent")
     assert ledger.state().spent == 0.625
     assert [entry.sql for entry in ledger.entries()] == ["parent", "child", "parent"]
     ledger.audit()
@@ -131,7 +136,7 @@ def test_parent_and_child_go_on_after_a_fork(open_ledger: OpenLedger) -> None:
 def test_a_child_inherits_no_open_ledger(open_ledger: OpenLedger, path: Path) -> None:
     """SQLite forbids it: a child's locks on an inherited connection would not be real."""
     ledger = open_ledger()
-    ledger.reserve(None, 0.25, sql="")
+    ledger.reserve(None, Loss.asked(0.25), sql="")
 
     def files() -> set[str]:
         links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
@@ -143,11 +148,11 @@ def test_a_child_inherits_no_open_ledger(open_ledger: OpenLedger, path: Path) ->
 
 def test_a_child_cannot_draw_with_its_parents_receipt(open_ledger: OpenLedger) -> None:
     ledger = open_ledger()
-    receipt = ledger.reserve(None, 0.25, sql="")
+    receipt = ledger.reserve(None, Loss.asked(0.25), sql="")
     ledger.draw(receipt)
 
     def child() -> bool:
-        for use in (ledger.verify, lambda it: ledger.settle(it, 0.0, outcome="failed")):
+        for use in (ledger.verify, lambda it: ledger.settle(it, Loss.NOTHING, outcome="failed")):
             try:
                 use(receipt)
             except LedgerError:
@@ -161,11 +166,11 @@ def test_a_child_cannot_draw_with_its_parents_receipt(open_ledger: OpenLedger) -
 
 def test_two_users_share_a_ledger(open_ledger: OpenLedger, path: Path, state_home: Path) -> None:
     """Each has a state directory; the one who stays away lags behind and is not in the way."""
-    open_ledger().reserve(None, 0.25, sql="first user")
+    open_ledger().reserve(None, Loss.asked(0.25), sql="first user")
     own = os.environ["XDG_STATE_HOME"]
     os.environ["XDG_STATE_HOME"] = str(state_home / "second")
     try:
-        open_ledger().reserve(None, 0.25, sql="second user")
+        open_ledger().reserve(None, Loss.asked(0.25), sql="second user")
     finally:
         os.environ["XDG_STATE_HOME"] = own
     assert open_ledger().state().spent == 0.5

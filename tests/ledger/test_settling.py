@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger import Ledger, units_up
+from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from tests.ledger.test_tampering import copy_all, edited
 
 OpenLedger = Callable[..., Ledger]
-RESERVED, SETTLED = units_up(0.25), units_up(0.125)
+RESERVED, SETTLED = Loss.drawn(0.25).units, Loss.drawn(0.125).units
 
 
 def anchored(path: Path) -> int:
@@ -26,17 +27,17 @@ def test_an_anchor_lags_behind_a_settlement_until_the_ledger_is_closed(
     path: Path, open_ledger: OpenLedger
 ) -> None:
     ledger = open_ledger()
-    receipt = ledger.reserve("maria", 0.25, sql="one")
+    receipt = ledger.reserve("maria", Loss.asked(0.25), sql="one")
     assert anchored(path) == 2
     ledger.draw(receipt)
     assert anchored(path) == 3
-    ledger.settle(receipt, 0.125, outcome="answered")
+    ledger.settle(receipt, Loss.asked(0.125), outcome="answered")
     assert anchored(path) == 3
     assert ledger.state().spent_units == SETTLED
     other = open_ledger()  # opening brings the anchors up
     assert anchored(path) == 4
     assert other.state().spent_units == SETTLED
-    ledger.settle(ledger.reserve(None, 0.25, sql="two"), 0.0, outcome="denied")
+    ledger.settle(ledger.reserve(None, Loss.asked(0.25), sql="two"), Loss.NOTHING, outcome="denied")
     assert anchored(path) == 5
     ledger.close()
     assert anchored(path) == 6
@@ -49,10 +50,10 @@ def test_a_settlement_lost_with_the_power_leaves_the_reservation_charged(
     saved = tmp_path / "saved"
     saved.mkdir()
     ledger = open_ledger()
-    receipt = ledger.reserve(None, 0.25, sql="one")
+    receipt = ledger.reserve(None, Loss.asked(0.25), sql="one")
     ledger.draw(receipt)
     copy_all(path, saved / path.name)
-    ledger.settle(receipt, 0.125, outcome="answered")
+    ledger.settle(receipt, Loss.asked(0.125), outcome="answered")
     del ledger
     copy_all(saved / path.name, path)
     after = open_ledger()
@@ -64,7 +65,9 @@ def test_a_settlement_that_was_anchored_cannot_be_cut_off(
     path: Path, open_ledger: OpenLedger
 ) -> None:
     with open_ledger() as ledger:
-        ledger.settle(ledger.reserve(None, 0.25, sql="one"), 0.125, outcome="answered")
+        ledger.settle(
+            ledger.reserve(None, Loss.asked(0.25), sql="one"), Loss.asked(0.125), outcome="answered"
+        )
     with edited(path) as connection:
         connection.execute("DELETE FROM log WHERE seq = 3")
     with pytest.raises(LedgerError, match="has forgotten entries"):
@@ -75,7 +78,9 @@ def test_taking_over_charges_nothing_for_an_anchor_that_lags(
     path: Path, open_ledger: OpenLedger, tmp_path: Path
 ) -> None:
     ledger = open_ledger()
-    ledger.settle(ledger.reserve(None, 0.25, sql="one"), 0.125, outcome="answered")
+    ledger.settle(
+        ledger.reserve(None, Loss.asked(0.25), sql="one"), Loss.asked(0.125), outcome="answered"
+    )
     moved = tmp_path / "moved"
     moved.mkdir()
     copy_all(path, moved / path.name)

@@ -10,6 +10,7 @@ import pytest
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from tests.ledger.conftest import drawing
 from tests.ledger.test_tampering import copy_all
@@ -53,7 +54,7 @@ def test_a_copy_taken_over_ends_the_original(
         ledger.audit()
     monkeypatch.undo()
     with pytest.raises(LedgerError, match="was taken over, to"):
-        running.reserve("jo", 0.375, sql="the same budget once more")
+        running.reserve("jo", Loss.asked(0.375), sql="the same budget once more")
     with pytest.raises(LedgerError, match="was taken over, to"):
         open_ledger(budget=OWN)
 
@@ -62,7 +63,7 @@ def test_a_scan_that_runs_while_its_ledger_is_taken_over_cannot_draw(
     path: Path, copy: Path, open_ledger: OpenLedger
 ) -> None:
     running = open_ledger(budget=OWN)
-    receipt = running.reserve("jo", 0.25, sql="")
+    receipt = running.reserve("jo", Loss.asked(0.25), sql="")
     with adopt(copy) as ledger:
         assert ledger.state().spent == 0.875  # what the original held is charged as well
     with pytest.raises(LedgerError, match="was taken over"):
@@ -99,7 +100,7 @@ def test_the_owner_may_come_back(path: Path, copy: Path, open_ledger: OpenLedger
         assert ledger.state("jo").analyst_spent == 0.25
     with pytest.raises(LedgerError, match="was taken over"):
         open_ledger(copy, budget=OWN)
-    open_ledger(budget=OWN).reserve("jo", 0.125, sql="")
+    open_ledger(budget=OWN).reserve("jo", Loss.asked(0.125), sql="")
 
 
 def test_an_original_that_cannot_be_ended_is_in_the_way(path: Path, copy: Path) -> None:

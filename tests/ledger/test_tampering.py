@@ -15,6 +15,7 @@ import pytest
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.chain import SCHEMA, START_HASH, Row
+from probe_sql.loss import Loss
 from tests.ledger.conftest import BUDGET, drawing
 
 OpenLedger = Callable[..., Ledger]
@@ -24,8 +25,14 @@ OpenLedger = Callable[..., Ledger]
 def spent(open_ledger: OpenLedger) -> Ledger:
     """A closed ledger with three queries, two settled, 0.625 spent."""
     with open_ledger() as ledger:
-        ledger.settle(ledger.reserve("maria", 0.25, sql="one"), 0.125, outcome="answered")
-        ledger.settle(ledger.reserve("jo", 0.5, sql="two"), 0.25, outcome="denied")
+        ledger.settle(
+            ledger.reserve("maria", Loss.asked(0.25), sql="one"),
+            Loss.asked(0.125),
+            outcome="answered",
+        )
+        ledger.settle(
+            ledger.reserve("jo", Loss.asked(0.5), sql="two"), Loss.asked(0.25), outcome="denied"
+        )
         drawing(ledger, "maria", 0.25, "three")
     return ledger
 
@@ -162,15 +169,15 @@ def test_a_trigger_that_swallows_charges_while_the_ledger_is_open(
     connection.execute("CREATE TRIGGER free BEFORE INSERT ON log BEGIN SELECT RAISE(IGNORE); END")
     connection.close()
     with pytest.raises(LedgerError, match="does not keep what is written"):
-        ledger.reserve(None, 0.25, sql="")
+        ledger.reserve(None, Loss.asked(0.25), sql="")
 
 
 def test_an_edit_while_the_ledger_is_open(path: Path, open_ledger: OpenLedger) -> None:
     ledger, other = open_ledger(), open_ledger()
-    receipt = ledger.reserve(None, 0.5, sql="")
+    receipt = ledger.reserve(None, Loss.asked(0.5), sql="")
     with edited(path) as connection:
         connection.execute("UPDATE log SET units = 0, spent = 0 WHERE seq = 2")
-    for use in (other.state, other.state, lambda: other.reserve(None, 0.5, sql="")):
+    for use in (other.state, other.state, lambda: other.reserve(None, Loss.asked(0.5), sql="")):
         with pytest.raises(LedgerError, match="was edited"):
             use()
     with pytest.raises(LedgerError, match="was edited"):
@@ -284,15 +291,15 @@ def test_an_older_copy_put_back(
 
 def test_replaced_while_it_is_open(path: Path, open_ledger: OpenLedger) -> None:
     ledger = open_ledger()
-    ledger.reserve(None, 0.25, sql="")
+    ledger.reserve(None, Loss.asked(0.25), sql="")
     copy = path.with_name("copy")
     shutil.copyfile(path, copy)
     copy.replace(path)
     with pytest.raises(LedgerError, match="is a copy"):
-        ledger.reserve(None, 0.25, sql="")
+        ledger.reserve(None, Loss.asked(0.25), sql="")
     path.unlink()
     with pytest.raises(LedgerError, match="cannot be"):
-        ledger.reserve(None, 0.25, sql="")
+        ledger.reserve(None, Loss.asked(0.25), sql="")
 
 
 @pytest.mark.usefixtures("spent")

@@ -13,6 +13,7 @@ import pytest
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger, chain, store
 from probe_sql.ledger.chain import FIRST_SCHEMA, SCHEMA, VERSION
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
 WRITTEN = Path(__file__).parent.parent / "data" / "ledger-v1.sql"
@@ -86,9 +87,9 @@ def test_a_ledger_of_version_1_is_opened_with_all_it_knew(
         assert known(ledger) == (SPENT, MARIA, JO)
         assert [entry.outcome for entry in ledger.entries()] == OUTCOMES
         ledger.audit()
-        receipt = ledger.reserve("jo", 0.25, sql="new")
+        receipt = ledger.reserve("jo", Loss.asked(0.25), sql="new")
         ledger.draw(receipt)
-        ledger.settle(receipt, 0.125, outcome="answered")
+        ledger.settle(receipt, Loss.asked(0.125), outcome="answered")
     with Ledger.open(path, budget=BUDGET, identity="clinic", create=False) as ledger:
         ledger.audit()
         assert known(ledger) == (SPENT + 125 * 10**9, MARIA, JO + 125 * 10**9)

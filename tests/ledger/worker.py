@@ -16,6 +16,7 @@ from typing import Any
 from probe_sql import faults
 from probe_sql.errors import BudgetExhausted, LedgerError
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
 SMALL: dict[str, Any] = {"least": 1e-12, "failure": 1e-12, "holds": 100_000}
@@ -38,11 +39,11 @@ def kill_at(path: str, name: str) -> None:
     budget = Budget(epsilon=1.0, failure=0.0625)
     ledger = Ledger.open(path, budget=budget, identity="clinic")
     faults.install(hook)
-    receipt = ledger.reserve(None, 0.25, sql="SELECT 1")
+    receipt = ledger.reserve(None, Loss.asked(0.25), sql="SELECT 1")
     ledger.draw(receipt)
     ledger.verify(receipt)
     say("drawn", receipt.units)
-    ledger.settle(receipt, 0.125, outcome="answered")
+    ledger.settle(receipt, Loss.asked(0.125), outcome="answered")
     say("settled")
 
 
@@ -53,7 +54,7 @@ def spend(path: str, units: str, pause: str = "0") -> None:
     sys.stdin.readline()
     while True:
         try:
-            receipt = ledger.reserve(None, int(units) * 1e-12, sql="SELECT 1")
+            receipt = ledger.reserve(None, Loss.asked(int(units) * 1e-12), sql="SELECT 1")
             ledger.draw(receipt)
         except BudgetExhausted:
             if int(units) == 1:
@@ -79,7 +80,7 @@ def attempt(path: str, then: Callable[[Ledger], None] | None = None) -> None:
         if then is not None:
             then(ledger)
         for _ in range(1000):
-            receipt = ledger.reserve(None, 0.0001, sql="SELECT " + "x" * 2000)
+            receipt = ledger.reserve(None, Loss.asked(0.0001), sql="SELECT " + "x" * 2000)
             ledger.draw(receipt)
             say("drawn", receipt.units)
     except LedgerError as error:

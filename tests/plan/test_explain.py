@@ -15,6 +15,7 @@ from probe_sql.plan import passes
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, load_policy
+from probe_sql.scan.engine import DUCKDB
 
 from .test_plan import INTRODUCTORY
 
@@ -31,7 +32,7 @@ def policy() -> Policy:
 
 
 def explained(sql: str, policy: Policy, **options: Any) -> Explanation:
-    return explain(make_plan(sql, policy, (), **options))
+    return explain(make_plan(sql, policy, (), engine=DUCKDB, **options))
 
 
 def test_json_has_the_promised_fields(policy: Policy) -> None:
@@ -104,3 +105,9 @@ def test_trees_are_priced_by_the_bound_that_is_met_first(
         assert prices[0] > prices[2]
         assert plain.epsilon_unminimised == mirrored.epsilon_unminimised
         assert plain.epsilon_first == mirrored.epsilon_first > other.epsilon_first
+
+
+def test_a_plan_without_an_engine_shows_no_statement(policy: Policy) -> None:
+    explanation = explain(make_plan(TREE, policy))
+    assert explanation.scans == ()
+    assert "scan_sql" in explanation.as_dict()

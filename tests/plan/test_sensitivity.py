@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from probe_sql.errors import ProbeError
 from probe_sql.logic.formula import And, Constant, Formula, Leaf
 from probe_sql.plan.plan import Plan, make_plan
-from probe_sql.sql.render import render_scan, render_thresholds
-from probe_sql.sql.scan import MeasureScan, Scan, Tally
+from probe_sql.plan.tally import MeasureScan, Scan, Tally
+from probe_sql.scan.render import render_scan, render_thresholds
 from tests.plan.conditions import CLAMPED, CONDITIONS, PUBLIC_CONDITIONS, Condition
 from tests.sql.hospital import Row, database, insert, policy, random_row
 from tests.sql.sentences import Sentence, sentences

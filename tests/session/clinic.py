@@ -6,9 +6,10 @@ from pathlib import Path
 
 import duckdb
 
+from probe_sql.database import Database, ledger_place
 from probe_sql.ledger import Ledger
 from probe_sql.policy import load_policy
-from probe_sql.session import Connection, ledger_place
+from probe_sql.session import Connection
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.sources import open_backend
 from probe_sql.vault.testing import SeededWords
@@ -57,4 +58,4 @@ def seeded(path: Path, seed: int, analyst: str | None = "maria") -> Connection:
     backend = open_backend(path, policy)
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(place, budget=typed.budget, identity=identity)
-    return Connection(backend, typed, ledger, analyst, Sampler(SeededWords(seed)))
+    return Connection(Database(backend, typed, ledger, Sampler(SeededWords(seed))), analyst)

@@ -62,7 +62,7 @@ def test_the_secret_stays_inside(sql: str, tmp_path: Path) -> None:
 def test_exact_values_cannot_be_taken_out(tmp_path: Path) -> None:
     with seeded(build(tmp_path), 11) as db:
         plan = db.plan(QUERY)
-        exact = db._backend.measure(plan.scan)
+        exact = db._database.backend.measure(plan.scan)
         for text in (repr(exact), str(exact), f"{exact}"):
             assert "700" not in text
             assert "900" not in text

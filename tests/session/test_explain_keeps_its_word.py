@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from probe_sql import faults
+from probe_sql import faults, walk
 from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
-from probe_sql.ledger import Ledger, Receipt
+from probe_sql.database import Database
+from probe_sql.ledger import Ledger
 from probe_sql.plan.explain import Explanation
-from probe_sql.plan.plan import Plan
 from probe_sql.policy import parse_policy
 from probe_sql.session import Connection
 from probe_sql.vault.meter import VaultMeter
@@ -69,21 +69,24 @@ def visits() -> pa.Table:
     return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
 
-class Watched(Connection):
-    """A connection that notes the loss after every draw."""
+class Noting(VaultMeter):
+    """A meter that notes the loss after every draw."""
 
-    losses: list[float]
-
-    def _meter(self, plan: Plan, exact: Any, receipt: Receipt) -> VaultMeter:
-        meter = super()._meter(plan, exact, receipt)
-        self.losses = []
+    def __init__(self, losses: list[float], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        losses.clear()
 
         def note(point: str) -> None:
             if point == "vault.draw.after":
-                self.losses.append(meter.loss)
+                losses.append(self.loss)
 
         faults.install(note)
-        return meter
+
+
+class Watched(Connection):
+    """A connection whose last query's losses are known, draw by draw."""
+
+    losses: list[float]
 
 
 @contextmanager
@@ -92,7 +95,10 @@ def watched(folder: Path, unit: str) -> Iterator[Watched]:
     backend = open_backend({"visits": visits()}, policy, threads=1)
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(folder / "a.ledger", budget=typed.budget, identity="a")
-    with Watched(backend, typed, ledger, None, Sampler(SeededWords(7))) as db:
+    database = Database(backend, typed, ledger, Sampler(SeededWords(7)))
+    with Watched(database) as db, pytest.MonkeyPatch.context() as patch:
+        db.losses = []
+        patch.setattr(walk, "VaultMeter", partial(Noting, db.losses))
         try:
             yield db
         finally:

@@ -24,6 +24,7 @@ from probe_sql.errors import (
     Stopped,
 )
 from probe_sql.ledger.users import system_user
+from probe_sql.loss import Loss
 from probe_sql.owner import record, unlock
 from probe_sql.session import Connection, connect
 from probe_sql.vault.failures import Failure, scan_error
@@ -56,7 +57,7 @@ def hook() -> Iterator[Any]:
 
 def failing(db: Connection, *failures: Failure | None) -> list[int]:
     """Let scans of a connection fail so, one after another; None lets one through."""
-    measure, left, seen = db._backend.measure, list(failures), [0]
+    measure, left, seen = db._database.backend.measure, list(failures), [0]
 
     def measured(*arguments: Any) -> Any:
         seen[0] += 1
@@ -65,7 +66,7 @@ def failing(db: Connection, *failures: Failure | None) -> list[int]:
             raise scan_error(failure)
         return measure(*arguments)
 
-    vars(db._backend)["measure"] = measured
+    vars(db._database.backend)["measure"] = measured
     return seen
 
 
@@ -121,14 +122,14 @@ def test_a_cancelled_or_lost_scan_costs_a_failure_and_stops_no_one(
 
 def test_a_progress_that_raises_is_a_way_to_cancel(database: Path) -> None:
     with seeded(database, 1) as db:
-        measure = db._backend.measure
+        measure = db._database.backend.measure
 
         def slow(scan: Any, fuse: bool, progress: Any) -> Any:
             if progress is not None:
                 progress(0.5)
             return measure(scan, fuse, progress)
 
-        vars(db._backend)["measure"] = slow
+        vars(db._database.backend)["measure"] = slow
 
         def enough(share: float) -> None:
             raise BrokenPipeError(share)
@@ -187,7 +188,7 @@ def test_memory_that_runs_out_is_tried_once_more_alone(database: Path) -> None:
         began, ended = threading.Event(), []
 
         def busy() -> None:
-            with other._ledger.scanning():
+            with other._database.ledger.scanning():
                 began.set()
                 time.sleep(0.3)
                 ended.append(time.monotonic())
@@ -212,7 +213,7 @@ def test_a_hold_that_is_gone_cannot_draw(database: Path, hook: Any) -> None:
         def gone(reached: str) -> None:
             if reached == "vault.scan.after":
                 hook(None)
-                db._ledger._presence.close()
+                db._database.ledger._presence.close()
                 with connect(database, POLICY, analyst="maria"):
                     pass  # the next opener buries it
 
@@ -227,7 +228,7 @@ def test_each_wall_holds_without_the_other(database: Path, monkeypatch: pytest.M
     """The session's order, and the meter's own question to the ledger."""
     with seeded(database, 1) as db:
         with monkeypatch.context() as first:
-            first.setattr(db._ledger, "draw", lambda _: None)
+            first.setattr(db._database.ledger, "draw", lambda _: None)
             with pytest.raises(LedgerError, match="does not allow"):
                 db.sql(QUERY)
         with monkeypatch.context() as second:
@@ -343,22 +344,26 @@ def test_a_living_scan_of_another_process_is_left_alone(database: Path) -> None:
 
 def test_what_one_user_has_under_way_is_limited(database: Path) -> None:
     with seeded(database, 1) as db:
-        ledger = db._ledger
-        held = [ledger.reserve("maria", 0.5, sql=str(n)) for n in range(4)]
+        ledger = db._database.ledger
+        held = [ledger.reserve("maria", Loss.asked(0.5), sql=str(n)) for n in range(4)]
         with pytest.raises(LedgerError, match="as much under way"):
             db.sql(QUERY)
-        ledger.settle(held[0], 0.0, outcome="interrupted")
+        ledger.settle(held[0], Loss.NOTHING, outcome="interrupted")
         db.sql(CHEAP)
         for receipt in held[1:]:
-            ledger.settle(receipt, 0.0, outcome="interrupted")
+            ledger.settle(receipt, Loss.NOTHING, outcome="interrupted")
 
 
 def test_the_sum_of_what_is_under_way_is_limited(database: Path, policy: Path) -> None:
     """Holds times per_query together; one query alone may be larger."""
     policy.write_text(policy.read_text().replace("per_query = 1.0", "per_query = 0.5"))
     with connect(database, policy, analyst="maria") as db:
-        first = db._ledger.reserve("maria", 2.5, sql="one, however large")
+        first = db._database.ledger.reserve("maria", Loss.asked(2.5), sql="one, however large")
         with pytest.raises(LedgerError, match="as much under way"):
-            db._ledger.reserve("maria", 0.05, sql="two")
-        db._ledger.settle(first, 0.0, outcome="interrupted")
-        db._ledger.settle(db._ledger.reserve("maria", 0.05, sql="two"), 0.0, outcome="denied")
+            db._database.ledger.reserve("maria", Loss.asked(0.05), sql="two")
+        db._database.ledger.settle(first, Loss.NOTHING, outcome="interrupted")
+        db._database.ledger.settle(
+            db._database.ledger.reserve("maria", Loss.asked(0.05), sql="two"),
+            Loss.NOTHING,
+            outcome="denied",
+        )

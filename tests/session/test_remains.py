@@ -31,7 +31,7 @@ def test_no_exact_sum_is_reachable_after_a_query_was_cut_short(
     path: Path, point: str, error: type[BaseException]
 ) -> None:
     with seeded(path, 5) as db:
-        exact = db._backend.measure(db.plan(SQL, margin=100_000).scan)
+        exact = db._database.backend.measure(db.plan(SQL, margin=100_000).scan)
         secrets = {int(v) for column in unsealed(exact) for v in column if v > 10_000}
         exact.close()
         assert len(secrets) > 2

@@ -11,7 +11,9 @@ from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer, Denied
 from probe_sql.errors import BudgetExhausted, InterfaceError, ProbeError, SqlError
 from probe_sql.plan.explain import Explanation
+from probe_sql.policy import Policy
 from probe_sql.session import connect
+from probe_sql.vault.duckdb_backend import DuckDBBackend
 
 from .clinic import POLICY, QUERY, SECRET_NAME, build, seeded
 
@@ -206,3 +208,16 @@ def test_asking_again_plans_once_and_anything_else_anew(path: Path) -> None:
         assert db.plan(query, [5], epsilon=0.5).accuracy.epsilon == 0.5
         with pytest.raises(SqlError):
             db.plan(query, [True])
+
+
+def test_connecting_checks_public_keys_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = []
+    check = DuckDBBackend.check_public_keys
+
+    def counted(self: DuckDBBackend, policy: Policy) -> None:
+        checked.append(policy)
+        check(self, policy)
+
+    monkeypatch.setattr(DuckDBBackend, "check_public_keys", counted)
+    connect(path, POLICY).close()
+    assert len(checked) == 1

@@ -23,7 +23,7 @@ from probe_sql.errors import ProbeError
 from probe_sql.logic.formula import And, Constant, Formula, Leaf
 from probe_sql.plan.passes import Atom
 from probe_sql.plan.plan import Plan, make_plan
-from probe_sql.sql.scan import Threshold
+from probe_sql.plan.tally import Threshold
 from tests.sql.hospital import policy
 
 FOLDER = Path(__file__).parent.parent.parent / "grammar"

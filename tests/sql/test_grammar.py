@@ -15,7 +15,7 @@ from lark import Lark
 
 from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import Plan, make_plan
-from probe_sql.sql.render import (
+from probe_sql.scan.render import (
     render_domain,
     render_scan,
     render_separate,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.measuring import OverBudget
 from probe_sql.plan.unit import ROW, Caps, even_loss
 from probe_sql.policy.model import Budget
@@ -137,7 +138,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
 
 
 def meter(ledger: Ledger, epsilon: float, limits: Caps, groups: int = 4) -> VaultMeter:
-    receipt = ledger.reserve(None, epsilon, sql="SELECT")
+    receipt = ledger.reserve(None, Loss.asked(epsilon), sql="SELECT")
     ledger.draw(receipt)
     exact = Exact([np.full(groups, 50)] * 3, groups, people=limits.column is not None)
     sampler = Sampler(SeededWords(1))
@@ -224,7 +225,7 @@ def test_what_is_held_counts_for_a_person_too(ledger: Ledger) -> None:
 
 def test_the_caps_of_another_table_are_refused(ledger: Ledger) -> None:
     """Rows of people that are counted as rows would be charged too little."""
-    receipt = ledger.reserve(None, 1.0, sql="SELECT")
+    receipt = ledger.reserve(None, Loss.asked(1.0), sql="SELECT")
     ledger.draw(receipt)
     exact = Exact([np.full(4, 50)], 4, people=True)
     with pytest.raises(InternalError, match="caps"):

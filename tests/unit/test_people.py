@@ -203,6 +203,15 @@ def test_rows_without_a_person_are_refused_unless_the_policy_says_otherwise(
         assert sum(counts(source, null="own")[0]) == sum(counts(source, null="drop")[0]) + 1
 
 
+def test_explaining_without_a_ledger_looks_at_no_private_row(tmp_path: Path) -> None:
+    """Whether a row lacks its person is a fact about rows: EXPLAIN, which is free, tells none."""
+    rows: list[Visit] = [(None, "A", 1, "x"), (1, "B", 1, "x")]
+    policy = clinic.policy(null="refuse")
+    for make in (clinic.as_database, clinic.as_arrow):
+        said = explain_only(QUERY, policy, source=make(tmp_path, rows))
+        assert str(said) == str(explain_only(QUERY, policy, source=make(tmp_path, rows[1:])))
+
+
 def test_a_view_without_the_person_is_refused_with_the_reason(tmp_path: Path) -> None:
     source = clinic.as_database(tmp_path, clinic.visits())
     with duckdb.connect(str(source)) as connection:

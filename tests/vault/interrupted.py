@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
@@ -35,7 +36,7 @@ def main(folder: str, rounds: int) -> None:
     struck = found = 0
     with Ledger.open(Path(folder, "x.ledger"), budget=Budget(epsilon=1e6), identity="x") as ledger:
         for number in range(rounds):
-            receipt = ledger.reserve(None, 1.0, sql="SELECT")
+            receipt = ledger.reserve(None, Loss.asked(1.0), sql="SELECT")
             ledger.draw(receipt)
             exact = Exact([np.arange(SUM, SUM + GROUPS)], GROUPS)
             meter = VaultMeter(exact, (1,), ((0,),), ledger, receipt, Sampler(SecureWords()), 1.0)

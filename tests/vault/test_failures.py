@@ -20,6 +20,7 @@ import pytest
 
 from probe_sql.errors import Interrupted, OperationalError, ProbeError, ScanError
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.meter import VaultMeter
@@ -342,7 +343,7 @@ def test_a_planted_secret_is_in_nothing_that_the_vault_shows(
     backend = opened(sources)
     plan = clinic.planned(backend, COUNT + " AND sum(cost) > 2")
     exact = backend.measure(plan.scan)
-    receipt = ledger.reserve(None, 1.0, sql=COUNT)
+    receipt = ledger.reserve(None, Loss.asked(1.0), sql=COUNT)
     ledger.draw(receipt)
     meter = VaultMeter(
         exact,

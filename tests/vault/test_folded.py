@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
 from probe_sql.logic.formula import TRUE, And, Formula, Leaf, Or
+from probe_sql.loss import Loss
 from probe_sql.measuring import OverBudget
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
@@ -120,7 +121,7 @@ def test_a_folded_measure_is_paid_like_any_other(ledger: Ledger) -> None:
     again = at.meter.fold(And((Leaf(0), Leaf(1))), TWO)
     at.meter.draw(again, 0.25, mask(2))
     assert at.meter.loss == pytest.approx(0.75)
-    assert at.meter.settle("answered") == at.meter.loss
+    assert at.meter.settle("answered") == Loss.drawn(at.meter.loss)
 
 
 def test_its_values_are_rows_with_noise_of_sensitivity_one(ledger: Ledger) -> None:
@@ -148,7 +149,7 @@ def test_a_person_is_met_once_only_if_all_measures_count_people(
 ) -> None:
     """Measure 0 counts people; each has three rows, all of them in one group."""
     caps = Caps(3, 1, 3, frozenset({0}), "person", 3)
-    receipt = ledger.reserve(None, 10.0, sql="SELECT")
+    receipt = ledger.reserve(None, Loss.asked(10.0), sql="SELECT")
     ledger.draw(receipt)
     exact = Exact([np.full(4, 50), np.full(4, 70)], 4, people=True)
     meter = VaultMeter(

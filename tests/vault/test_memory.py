@@ -15,6 +15,7 @@ import pytest
 from probe_sql import faults
 from probe_sql.ledger import Ledger
 from probe_sql.logic import And, Leaf
+from probe_sql.loss import Loss
 from probe_sql.measuring import AtomSpec
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
@@ -31,7 +32,7 @@ ALL = np.ones(GROUPS, dtype=np.bool_)
 
 
 def meter(ledger: Ledger, words: Any = None) -> VaultMeter:
-    receipt = ledger.reserve(None, 1e-3, sql="SELECT")
+    receipt = ledger.reserve(None, Loss.asked(1e-3), sql="SELECT")
     ledger.draw(receipt)
     columns = [np.array(SUMS), np.array(SUMS) + 5]
     sampler = Sampler(words or SeededWords(SEED))

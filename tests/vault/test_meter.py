@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from probe_sql import faults
 from probe_sql.errors import DataError, InternalError, LedgerError
-from probe_sql.ledger import UNITS_PER_EPSILON, Ledger, Receipt
+from probe_sql.ledger import Ledger, Receipt
+from probe_sql.loss import UNITS_PER_EPSILON, Loss
 from probe_sql.measuring import Meter, OverBudget
 from probe_sql.plan.account import group_losses
 from probe_sql.policy.model import Budget
@@ -71,7 +72,7 @@ def desk(
     deltas: Sequence[int] = (1, 5, 20),
     groups: int = 4,
 ) -> Desk:
-    receipt = ledger.reserve(None, epsilon, sql="SELECT")
+    receipt = ledger.reserve(None, Loss.asked(epsilon), sql="SELECT")
     ledger.draw(receipt)
     words = CountingWords()
     meter = VaultMeter(
@@ -137,7 +138,7 @@ def test_without_a_receipt_nothing_is_drawn(ledger: Ledger) -> None:
 
 def test_a_forged_receipt_is_refused(ledger: Ledger) -> None:
     """Even one that goes around the constructor: the ledger knows of no such reservation."""
-    real = ledger.reserve(None, 0.1, sql="SELECT")
+    real = ledger.reserve(None, Loss.asked(0.1), sql="SELECT")
     ledger.draw(real)
     forged = object.__new__(Receipt)
     fields = {"ledger_id": ledger.ledger_id, "number": real.number + 7, "analyst": None}
@@ -150,7 +151,7 @@ def test_a_forged_receipt_is_refused(ledger: Ledger) -> None:
 
 def test_a_settled_receipt_is_refused(ledger: Ledger) -> None:
     at = desk(ledger)
-    ledger.settle(at.receipt, 0.0, outcome="failed")
+    ledger.settle(at.receipt, Loss.NOTHING, outcome="failed")
     refused(lambda: at.meter.draw(0, 0.1, ALL), at.words)
     assert at.meter.loss == 0
 
@@ -158,7 +159,7 @@ def test_a_settled_receipt_is_refused(ledger: Ledger) -> None:
 def test_a_receipt_of_another_ledger_is_refused(ledger: Ledger, tmp_path: Path) -> None:
     budget = Budget(epsilon=5.0)
     with Ledger.open(tmp_path / "other.ledger", budget=budget, identity="other") as other:
-        receipt = other.reserve(None, 1.0, sql="SELECT")
+        receipt = other.reserve(None, Loss.asked(1.0), sql="SELECT")
         other.draw(receipt)
         words = CountingWords()
         meter = VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, receipt, Sampler(words), 1.0)
@@ -228,7 +229,7 @@ def test_the_whole_limit_can_be_drawn_and_not_a_hair_more(ledger: Ledger) -> Non
         assert at.meter.loss == limit
         with pytest.raises(OverBudget):
             at.meter.draw(0, 1e-9 * epsilon, ALL)
-        assert at.meter.settle("answered") == limit
+        assert at.meter.settle("answered") == Loss.drawn(limit)
 
 
 def test_the_smaller_of_receipt_and_epsilon_max_counts(ledger: Ledger) -> None:
@@ -318,10 +319,10 @@ def test_no_sequence_of_draws_passes_the_receipt(
         assert all(Fraction(m) >= t for m, t in zip(mine.tolist(), losses, strict=True))
         np.testing.assert_allclose(mine, group_losses(spent, types), rtol=0, atol=hair)
         assert mine.max() == at.meter.loss
-    loss = at.meter.settle("answered")
+    settled = at.meter.settle("answered")
     charged = ledger.state().spent_units - before
     assert max(truth.losses()) <= Fraction(charged, UNITS_PER_EPSILON)
-    assert charged == math.ceil(Fraction(loss) * UNITS_PER_EPSILON) <= at.receipt.units
+    assert settled == Loss(charged) == max(Loss(1), Loss.drawn(at.meter.loss)) <= at.receipt.loss
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
@@ -350,7 +351,7 @@ class BrokenWords:
 
 
 def test_a_draw_that_fails_is_counted(ledger: Ledger) -> None:
-    receipt = ledger.reserve(None, 1.0, sql="SELECT")
+    receipt = ledger.reserve(None, Loss.asked(1.0), sql="SELECT")
     ledger.draw(receipt)
     meter = VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, receipt, Sampler(BrokenWords()), 1.0)
     with pytest.raises(OSError, match="no entropy"):
@@ -394,7 +395,7 @@ def test_a_mask_of_the_wrong_kind_is_refused(ledger: Ledger) -> None:
 
 def test_a_plan_that_does_not_fit_the_scan_is_refused(ledger: Ledger) -> None:
     for deltas, types in (((1, 1), TOGETHER), ((1, 1, 1), ((0, 1),)), ((1, 1, 1), ((0, 1, 2, 3),))):
-        receipt = ledger.reserve(None, 0.1, sql="SELECT")
+        receipt = ledger.reserve(None, Loss.asked(0.1), sql="SELECT")
         ledger.draw(receipt)
         with pytest.raises(InternalError, match="do not fit"):
             VaultMeter(exact(), deltas, types, ledger, receipt, Sampler(CountingWords()), 0.1)
@@ -404,14 +405,14 @@ def test_settling_charges_what_was_drawn_and_ends_drawing(ledger: Ledger) -> Non
     at = desk(ledger)
     assert ledger.state().spent_units == 10**12
     at.meter.draw(0, 0.25, ALL)
-    assert at.meter.settle("answered") == 0.25
+    assert at.meter.settle("answered") == Loss.asked(0.25)
     assert ledger.state().spent_units == 25 * 10**10
     with pytest.raises(InternalError, match="closed"):
         at.meter.draw(0, 0.1, ALL)
     with pytest.raises(InternalError, match="settled already"):
         at.meter.settle("answered")
     nothing = desk(ledger)
-    assert nothing.meter.settle("denied") == 1e-12  # the least price of a scan
+    assert nothing.meter.settle("denied") == Loss(1)  # the least price of a scan
     assert ledger.state().spent_units == 25 * 10**10 + 1
 
 
@@ -422,7 +423,7 @@ def test_closing_ends_drawing_and_keeps_the_charge(ledger: Ledger) -> None:
     with pytest.raises(InternalError, match="closed"):
         at.meter.draw(0, 0.1, ALL)
     assert ledger.state().spent_units == 10**12
-    assert at.meter.settle("interrupted") == 0.25
+    assert at.meter.settle("interrupted") == Loss.asked(0.25)
 
 
 def test_a_meter_cannot_be_copied(ledger: Ledger) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
+from probe_sql.loss import Loss
 from probe_sql.measuring import OverBudget
 from tests.vault.goodness import chi_square, discrete_laplace_pmf, rejected
 from tests.vault.test_gradual import joint_by_coarsening, law
@@ -30,7 +31,7 @@ def test_levels_cost_the_finest_and_draws_are_added(ledger: Ledger) -> None:
     at.meter.draw(0, 0.25, mask(2, 3))
     assert at.meter.group_losses() == pytest.approx([1.5, 1.5, 2.25, 1.75])
     assert at.meter.loss == pytest.approx(2.25)
-    assert at.meter.settle("answered") == at.meter.loss
+    assert at.meter.settle("answered") == Loss.drawn(at.meter.loss)
 
 
 def test_measures_that_never_meet_are_not_added_up(ledger: Ledger) -> None:
@@ -108,7 +109,7 @@ def test_the_loss_is_the_finest_of_each_measure_and_within_the_limit(
             finest = wished
         assert at.meter.group_losses() == pytest.approx(finest.sum(axis=0), abs=1e-9)
     assert at.meter.loss <= 1.5
-    assert at.meter.settle("denied") <= 1.5
+    assert at.meter.settle("denied") <= Loss.asked(1.5)
 
 
 def test_every_level_has_the_law_of_a_single_draw(ledger: Ledger) -> None:

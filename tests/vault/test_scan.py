@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from probe_sql.errors import InternalError, PolicyError
+from probe_sql.plan.tally import LIMIT
 from probe_sql.policy import parse_policy
-from probe_sql.sql.scan import LIMIT
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.sources import open_backend

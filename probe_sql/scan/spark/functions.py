@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.sql.engines.spark_types import call, case, cast, double
+from probe_sql.scan.spark.types import call, case, cast, double
+from probe_sql.scan.translate import SPACES
 from probe_sql.types import Kind, SqlType
 
 Refuse = Callable[..., Refused]
 Builder = Callable[[list[exp.Expr], list[SqlType], Refuse], exp.Expr]
 
-# What DuckDB's trim removes: the space separators of Unicode. Spark's removes U+0020 alone.
-_SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
 _LARGEST = 1.7976931348623157e308
 _MOST_PLACES = 2**31 - 1
 _FIRST_DAY = "-290308-12-22 00:00:00"  # DuckDB's first timestamp; Spark's is hours before it
@@ -106,7 +105,7 @@ def _case_mapping(name: str) -> Builder:
 
 def _trim(position: str) -> Builder:
     def build(values: list[exp.Expr], _types: list[SqlType], _refuse: Refuse) -> exp.Expr:
-        spaces = exp.Literal.string(_SPACES)
+        spaces = exp.Literal.string(SPACES)
         return exp.Trim(this=values[0], expression=spaces, position=position)
 
     return build

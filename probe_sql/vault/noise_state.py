@@ -13,7 +13,7 @@ from probe_sql.vault.noise import Ints, Sampler
 Mask = NDArray[np.bool_]
 
 
-class Released:
+class NoiseState:
     """Keeps the noise itself, not the saturated sum, because only noise can be refined.
 
     Privacy: what is kept here is as secret as the exact values: with a released value it gives the

@@ -17,13 +17,15 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from probe_sql.sql import build
-from probe_sql.sql.bounding import capped, capped_rows
-from probe_sql.sql.domain import domain as key_domain
-from probe_sql.sql.domain import key_sizes
+from probe_sql.plan.tally import LIMIT, MeasureScan, Multiplier, Scan, Term, Threshold
+from probe_sql.plan.weights import INTEGER_LIMIT
+from probe_sql.scan import build
+from probe_sql.scan.caps import capped, capped_rows
+from probe_sql.scan.domain import domain as key_domain
+from probe_sql.scan.domain import key_sizes
+from probe_sql.scan.lookup import lookup
+from probe_sql.scan.rows import aggregates, net, quotient
 from probe_sql.sql.keys import determined_joins
-from probe_sql.sql.lookup import lookup
-from probe_sql.sql.rows import aggregates, net, quotient
 from probe_sql.sql.scalar import (
     Scalar,
     cast_to,
@@ -32,7 +34,6 @@ from probe_sql.sql.scalar import (
     paren,
     try_cast_to,
 )
-from probe_sql.sql.scan import LIMIT, MeasureScan, Multiplier, Scan, Term, Threshold
 from probe_sql.types import Kind
 
 
@@ -299,7 +300,7 @@ def _exact_quotient(threshold: Threshold) -> exp.Expr | None:
     bottom = math.lcm(constant.denominator, *(factor.denominator for factor, _ in numbers))
     tops = [int(factor * bottom) for factor, _ in numbers]
     start = int(constant * bottom) + (0 if threshold.floor else bottom - 1)
-    if max(bottom, abs(start), *map(abs, tops)) > 2**50:
+    if max(bottom, abs(start), *map(abs, tops)) > INTEGER_LIMIT:
         return None
     total = cast_to(integer_literal(start), "HUGEINT")
     for top, (_, value) in zip(tops, numbers, strict=True):

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Column, PublicTable, Table
 from probe_sql.policy.names import fold
+from probe_sql.scan.lookup import met_type
+from probe_sql.scan.rows import aggregates
 from probe_sql.sql.arithmetic import decimal_result
-from probe_sql.sql.lookup import met_type
-from probe_sql.sql.rows import aggregates
 from probe_sql.sql.scalar import HUGEINT, UNKNOWN
-from probe_sql.sql.scan import Scan
 from probe_sql.types import (
     BIGINT,
     BOOLEAN,
@@ -45,7 +45,7 @@ _PREDICATES = (
 )  # fmt: skip
 
 
-class Kinds:
+class ExpressionTypes:
     """Types of the expressions of one scan; `UNKNOWN` where nothing tells."""
 
     def __init__(self, scan: Scan) -> None:

@@ -13,15 +13,12 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, KeyValue, ListKeys, TableKeys
-from probe_sql.sql import build
+from probe_sql.scan import build
 from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.scalar import cast_to, double_literal, integer_literal, paren, try_cast_to
-from probe_sql.sql.scan import Scan
 from probe_sql.types import Kind, SqlType
-
-MAX_GROUPS = 10_000_000
-
 
 LISTED = 1_000  # keys of a list that are written into a statement; longer ones are a table
 

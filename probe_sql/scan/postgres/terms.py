@@ -9,11 +9,10 @@ from typing import ClassVar
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.sql import build
-from probe_sql.sql.engines import postgres_dates as dates
-from probe_sql.sql.engines import postgres_floats as floats
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.engines.postgres_build import (
+from probe_sql.scan import build
+from probe_sql.scan.expression_types import ExpressionTypes
+from probe_sql.scan.postgres import dates, floats
+from probe_sql.scan.postgres.build import (
     above,
     binary,
     binary_text,
@@ -30,15 +29,12 @@ from probe_sql.sql.engines.postgres_build import (
     type_name,
     whole,
 )
-from probe_sql.sql.engines.postgres_casts import try_cast, widened
-from probe_sql.sql.engines.translate import Function, Translator
+from probe_sql.scan.postgres.casts import try_cast, widened
+from probe_sql.scan.rows import MOST, PRESENT
+from probe_sql.scan.translate import SPACES, Function, Translator
 from probe_sql.sql.ranges import ranges
-from probe_sql.sql.rows import MOST, PRESENT
 from probe_sql.types import Kind, SqlType, parse_type
 
-_SPACES = "".join(
-    map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288))
-)  # what DuckDB trims: Unicode's space separators
 _MOST_NODES = 4_000
 _COPYING = (exp.Anonymous, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
 _LONGEST = 1_000_000_000  # characters; no text is longer
@@ -56,7 +52,7 @@ class PostgresTranslator(Translator):
 
     engine: ClassVar[str] = "PostgreSQL"
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: ExpressionTypes) -> None:
         super().__init__(kinds)
         self._kept = 0  # names of the columns that say which rows stay
         # A product that is rounded next, and what multiplies it before.
@@ -377,7 +373,7 @@ class PostgresTranslator(Translator):
         return call(str(node.this), *[self.translate(value) for value in node.expressions])
 
     def _trim(self, name: str, node: exp.Anonymous) -> exp.Expr:
-        return call(name, self.translate(node.expressions[0]), text(_SPACES))
+        return call(name, self.translate(node.expressions[0]), text(SPACES))
 
     def _side(self, node: exp.Anonymous) -> exp.Expr:
         size = min(whole(node.expressions[1]), _LONGEST)

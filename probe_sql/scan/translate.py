@@ -12,8 +12,8 @@ from typing import ClassVar
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.rows import TRY
+from probe_sql.scan.expression_types import ExpressionTypes
+from probe_sql.scan.rows import TRY
 
 # Names, structure, three-valued logic and counting: the same on every engine.
 _PLAIN = (
@@ -24,6 +24,8 @@ _PLAIN = (
     exp.DataType,
 )  # fmt: skip
 Function = Callable[[exp.Anonymous], exp.Expr]
+# What DuckDB trims, Unicode's space separators: an engine that is told so trims the same.
+SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
 
 
 class Translator:
@@ -35,7 +37,7 @@ class Translator:
 
     engine: ClassVar[str]
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: ExpressionTypes) -> None:
         self.kinds = kinds
 
     def functions(self) -> Mapping[str, Function]:

@@ -13,13 +13,14 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from probe_sql.sql.engines.engine import RemoteEngine
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.engines.spark_casts import constant, convert
-from probe_sql.sql.engines.spark_functions import BUILDERS, PLACES, REPEATING
-from probe_sql.sql.engines.spark_types import call, case, cast, double, stamp, try_cast
-from probe_sql.sql.engines.translate import Function, Translator
-from probe_sql.sql.rows import MOST
+from probe_sql.plan.weights import ROUNDED_LIMIT
+from probe_sql.scan.engine import RemoteEngine
+from probe_sql.scan.expression_types import ExpressionTypes
+from probe_sql.scan.rows import MOST
+from probe_sql.scan.spark.casts import constant, convert
+from probe_sql.scan.spark.functions import BUILDERS, PLACES, REPEATING
+from probe_sql.scan.spark.types import call, case, cast, double, stamp, try_cast
+from probe_sql.scan.translate import Function, Translator
 from probe_sql.sql.scalar import UNKNOWN
 from probe_sql.types import BIGINT, Kind, SqlType, parse_type
 
@@ -46,7 +47,6 @@ SETTINGS: Mapping[str, str] = {
 _MOST_NODES = 2_000  # of a part that is written down more than once
 _LONG_SUM = 2**20  # what one row may add so that 2^43 rows fit a BIGINT
 _MOST_ROWS = 2**43
-_ROUNDED_LIMIT = 2**40  # steps within which DOUBLE is exact to far less than half of one
 _BELOW_HALF = 0.49999999999999994
 _ESCAPES = "!~^|#\\"
 
@@ -56,7 +56,7 @@ class SparkTranslator(Translator):
 
     engine: ClassVar[str] = "Spark"
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: ExpressionTypes) -> None:
         super().__init__(kinds)
         self._windows = 0
 
@@ -342,7 +342,7 @@ class SparkTranslator(Translator):
 
     def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
         """A function; the steps of a sum are rounded by a shorter way where it is the same."""
-        if not 0 < int(node.meta.get(MOST, 0)) <= _ROUNDED_LIMIT:
+        if not 0 < int(node.meta.get(MOST, 0)) <= ROUNDED_LIMIT:
             return super().on_anonymous(node)
         # Added and cut off, the largest number below one half rounds half away from zero.
         value = exp.Paren(this=self._again(self.translate(node.expressions[0])))
@@ -366,7 +366,7 @@ def _shape(type_: SqlType, node: exp.Expr) -> tuple[int, int] | None:
     return len(str(type_.high)), 0
 
 
-def _narrow(node: exp.Expr, kinds: Kinds) -> exp.Expr | None:
+def _narrow(node: exp.Expr, kinds: ExpressionTypes) -> exp.Expr | None:
     """The 64-bit integer that a wider one was cast from; None where there is none."""
     part = node
     while isinstance(part, exp.Paren | exp.Nullif):

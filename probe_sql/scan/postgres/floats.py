@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from probe_sql.sql.engines.postgres_build import (
+from probe_sql.scan.postgres.build import (
     above,
     at_most,
     below,

@@ -6,7 +6,7 @@ import math
 
 from sqlglot import exp
 
-from probe_sql.sql import build
+from probe_sql.scan import build
 from probe_sql.types import Kind, SqlType
 
 _INTEGERS = {"SMALLINT": 2**15, "INT": 2**31, "BIGINT": 2**63}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from probe_sql.sql.engines.postgres_build import (
+from probe_sql.scan.postgres.build import (
     at_most,
     below,
     binary,
@@ -21,7 +21,7 @@ from probe_sql.sql.engines.postgres_build import (
     text,
     type_name,
 )
-from probe_sql.sql.engines.postgres_floats import away_from_zero, last_that_rounds_to
+from probe_sql.scan.postgres.floats import away_from_zero, last_that_rounds_to
 from probe_sql.types import Kind, SqlType
 
 _LATEST = "294247-01-10"  # the last day that a TIMESTAMP of DuckDB can hold

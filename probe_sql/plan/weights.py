@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from sqlglot import exp
-
 from probe_sql.errors import Refused, SqlError
+from probe_sql.plan.tally import Multiplier, Tally
 from probe_sql.sql.aggregate import both
 from probe_sql.sql.bound import Call
 from probe_sql.sql.compare import compare
 from probe_sql.sql.literals import number
-from probe_sql.sql.scalar import Scalar, paren, predicate
-from probe_sql.sql.scan import Multiplier, Tally
+from probe_sql.sql.scalar import Scalar
 from probe_sql.types import Kind
 
-INTEGER_LIMIT = 2**50  # of what one row adds, in grid steps
+INTEGER_LIMIT = 2**50  # of what one row adds, in grid steps: 2^63 rows fit the sum's type
 _SLACK = Fraction(1, 2**10)
 ROUNDED_LIMIT = 2**40  # the same where a DOUBLE is rounded: keeps its error far below a step
 
@@ -142,12 +140,6 @@ def conjoin(first: Scalar | None, second: Scalar) -> Scalar:
 def positive(value: Scalar) -> Scalar:
     """`value > 0`."""
     return compare(">", value, number("0", None), value.span)
-
-
-def not_null(value: Scalar) -> Scalar:
-    """`value IS NOT NULL`."""
-    ast = exp.Not(this=exp.Is(this=paren(value.ast), expression=exp.Null()))
-    return predicate(ast, [value], value.span)
 
 
 def side(value: Scalar, op: str, bound: Scalar) -> Scalar:

@@ -18,15 +18,15 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import InternalError
-from probe_sql.sql import build
+from probe_sql.plan.tally import Scan, Tally
+from probe_sql.plan.weights import INTEGER_LIMIT
+from probe_sql.scan import build
 from probe_sql.sql.ranges import noted
 from probe_sql.sql.scalar import Scalar, cast_to, double_literal, integer_literal, paren
-from probe_sql.sql.scan import Scan, Tally
 from probe_sql.sql.scope import BARE
 from probe_sql.types import BIGINT, BOOLEAN, DOUBLE, Kind, SqlType
 
 MOST = "most"  # on a sum and on its rounded steps: the most that one row adds, either way
-WIDEST = 2**50  # of what one row adds: 2^63 rows of it fit the sum's type
 PRESENT = "present"  # on a part of which nothing is asked but whether it is NULL
 TRY = "try"
 _PLAIN = (exp.Column, exp.Literal, exp.Boolean, exp.Null)
@@ -112,7 +112,7 @@ class Rows:
         """
         assert tally.argument is not None
         low, high = tally.low, tally.high
-        if not -WIDEST <= low <= high <= WIDEST:
+        if not -INTEGER_LIMIT <= low <= high <= INTEGER_LIMIT:
             raise InternalError("A sum was planned wider than exact integers allow.")
         steps = _steps(tally, self.bare)
         value = self._column("v", net(steps.node), steps.type)

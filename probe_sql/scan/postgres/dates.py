@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from probe_sql.sql.engines.postgres_build import (
+from probe_sql.scan.postgres.build import (
     below,
     binary,
     both,

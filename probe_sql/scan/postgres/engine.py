@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import find, fold
-from probe_sql.sql import build
-from probe_sql.sql.engines.engine import RemoteEngine, Shipped
-from probe_sql.sql.engines.postgres_build import (
+from probe_sql.scan import build
+from probe_sql.scan.engine import RemoteEngine, Shipped
+from probe_sql.scan.postgres.build import (
     at_most,
     binary_text,
     call,
@@ -20,7 +20,7 @@ from probe_sql.sql.engines.postgres_build import (
     text,
     type_name,
 )
-from probe_sql.sql.engines.postgres_terms import PostgresTranslator
+from probe_sql.scan.postgres.terms import PostgresTranslator
 from probe_sql.types import Kind, SqlType
 
 _TEXT = "probe_sql_text"

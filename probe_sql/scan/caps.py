@@ -12,23 +12,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Unit
 from probe_sql.policy.names import fold
-from probe_sql.sql import build
-from probe_sql.sql.rows import key_value, net
+from probe_sql.scan import build
+from probe_sql.scan.rows import key_value, net
 from probe_sql.sql.scalar import integer_literal
-from probe_sql.sql.scan import Scan, Tally
-
-
-def counts_people(tally: Tally, column: str) -> bool:
-    """Whether one person changes the tally by at most 1, however many rows they have.
-
-    So it is where distinct values of an expression over the unit column alone are counted.
-    """
-    if tally.kind != "distinct" or tally.argument is None:
-        return False
-    read = [*tally.argument.ast.find_all(exp.Column)]
-    return bool(read) and all(c.table == "t" and fold(c.name) == fold(column) for c in read)
 
 
 def capped(scan: Scan) -> bool:

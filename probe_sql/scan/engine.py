@@ -1,19 +1,18 @@
-"""`Engine`: what the rest of the house asks about the database that will run a scan."""
+"""The engines that run scans: DuckDB as the reference, and what engines elsewhere share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span
+from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.model import Table
-from probe_sql.sql import build
-from probe_sql.sql.engines.kinds import Kinds
-from probe_sql.sql.engines.translate import Translator
-from probe_sql.sql.render import (
+from probe_sql.scan import build
+from probe_sql.scan.expression_types import ExpressionTypes
+from probe_sql.scan.render import (
     aggregation,
     render_scan,
     render_separate,
@@ -21,30 +20,13 @@ from probe_sql.sql.render import (
     separate,
     summed,
 )
-from probe_sql.sql.rows import steps_of
+from probe_sql.scan.rows import steps_of
+from probe_sql.scan.translate import Translator
 from probe_sql.sql.scalar import integer_literal
-from probe_sql.sql.scan import Scan, Tally
 from probe_sql.types import BIGINT, SqlType
 
 DOMAIN = "probe_sql_domain"
 _PUBLIC = "probe_sql_public_"
-
-
-class Engine(Protocol):
-    """A database that can run scans, as far as SQL goes."""
-
-    @property
-    def name(self) -> str:
-        """The engine's name, for people."""
-        ...
-
-    def check(self, scan: Scan) -> None:
-        """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
-        ...
-
-    def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
-        """The SQL that reads private rows: one statement, or one for each measure."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +76,7 @@ class RemoteEngine:
 
     def check(self, scan: Scan) -> None:
         """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
-        translator = self.translator(Kinds(scan))
+        translator = self.translator(ExpressionTypes(scan))
         for node, span in _expressions(scan):
             try:
                 translator.translate(node)
@@ -119,7 +101,7 @@ class RemoteEngine:
         """
         table_ = scan.relation.table
         rows = source if isinstance(source, exp.Expr) else self.rows(table_, source)
-        translated = self.translator(Kinds(scan)).translate(self._tallies(scan))
+        translated = self.translator(ExpressionTypes(scan)).translate(self._tallies(scan))
         public = {join.alias for join in scan.relation.joins}
         for table in list(translated.find_all(exp.Table)):
             if table.alias == "t":
@@ -159,7 +141,7 @@ def shipped(scan: Scan) -> tuple[Shipped, ...]:
     """The public relations that a scan elsewhere needs: the domain, then the tables joined."""
     keys = {f"k{i}": key.scalar.type for i, key in enumerate(scan.keys)}
     found = [Shipped(DOMAIN, None, {"o": BIGINT, **keys})]
-    kinds = Kinds(scan)
+    kinds = ExpressionTypes(scan)
     for join in scan.relation.joins:
         columns = {name: kinds.of(build.column(name, join.alias)) for name in join.table.columns}
         found.append(Shipped(f"{_PUBLIC}{join.alias}", join.table.name, columns))

@@ -1,0 +1,43 @@
+"""What can be asked of a database: its tables, their columns, and their public keys. All free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from probe_sql import arguments
+from probe_sql.answer.compose import returned_groups
+from probe_sql.database import Database
+from probe_sql.errors import ProgrammingError, Refused
+from probe_sql.policy import Policy, PublicTable, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The public names of a database, and its public keys when they are asked for."""
+
+    tables: Mapping[str, Sequence[str]]
+    keys: Callable[[str, str], Sequence[Any]] = field(default=lambda table, column: ())  # noqa: ARG005
+
+    @classmethod
+    def of(cls, policy: Policy, keys: Callable[[str, str], Sequence[Any]]) -> Catalogue:
+        """The catalogue of a policy; `keys` gives the public keys of a table's column."""
+        tables: dict[str, Table | PublicTable] = {**policy.tables, **policy.public}
+        return cls({name: tuple(t.columns) for name, t in tables.items()}, keys)
+
+
+def key_values(database: Database, table: str, column: str, limit: int) -> tuple[Any, ...]:
+    """The first public keys of a column; none where it has no domain of its own."""
+    fix = "db.key_values('patients', 'disease', 100)"
+    arguments.name(table, "table", fix)
+    arguments.name(column, "column", fix)
+    most = arguments.count(limit, "limit", fix)
+    name, of = (part.replace('"', '""') for part in (column, table))
+    try:
+        plan = database.plan(f'SELECT "{name}" FROM "{of}" GROUP BY "{name}" HAVING true')
+        count = min(most, database.backend.groups(plan.scan))
+        keys = database.backend.keys(plan.scan, returned_groups(plan.decided(count)))
+    except (ProgrammingError, Refused):
+        return ()
+    return tuple(keys[0])

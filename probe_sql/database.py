@@ -1,0 +1,105 @@
+"""What is opened once for one database: its rows, its rules, its ledger and the noise."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from probe_sql import arguments
+from probe_sql.errors import InterfaceError
+from probe_sql.ledger import Ledger
+from probe_sql.ledger.links import known_as, remember
+from probe_sql.measuring import Task
+from probe_sql.plan.plan import Plan, make_plan
+from probe_sql.policy import Policy, load_policy
+from probe_sql.policy.read import check_unchanged
+from probe_sql.vault.backend import Backend
+from probe_sql.vault.noise import Sampler
+from probe_sql.vault.randomness import SecureWords
+from probe_sql.vault.sources import elsewhere, identity, open_backend
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An open database under a policy, whose columns have the database's types."""
+
+    backend: Backend
+    policy: Policy
+    ledger: Ledger
+    sampler: Sampler
+
+    def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
+        """Plan a query; free of charge, reads no private row."""
+        engine = self.backend.engine
+        return make_plan(query, self.policy, parameters, engine=engine, **accuracy)
+
+    def task(self, plan: Plan, groups: int) -> Task:
+        """The question as an algorithm sees it; reads public tables only."""
+        return plan.task(groups, self.backend.thresholds(plan.scan))
+
+    def close(self) -> None:
+        """Close the source and the ledger; safe to call twice."""
+        self.backend.close()
+        self.ledger.close()
+
+
+def open_database(
+    source: Any,
+    policy: Policy | str | os.PathLike[str],
+    ledger: str | os.PathLike[str] | None = None,
+) -> Database:
+    """Open a source under a policy, with its ledger.
+
+    Where the policy is a file and its owner changes it, the ledger admits no more.
+    """
+    arguments.source(source)
+    rules = policy if isinstance(policy, Policy) else load_policy(policy)
+    in_force: Callable[[], None] = (
+        (lambda: None)
+        if isinstance(policy, Policy)
+        else partial(check_unchanged, os.path.abspath(policy), rules.digest)
+    )
+    place, identity = ledger_place(source, rules, ledger)
+    backend = open_backend(source, rules, beside=place)
+    try:
+        typed = rules.with_types(backend.schemas())
+        book = Ledger.open(place, budget=typed.prices(), identity=identity, in_force=in_force)
+        if place == Path(identity + ".ledger"):
+            remember(identity)
+    except BaseException:
+        backend.close()
+        raise
+    return Database(backend, typed, book, Sampler(SecureWords()))
+
+
+def ledger_place(
+    source: Any, policy: Policy, ledger: str | os.PathLike[str] | None
+) -> tuple[Path, str]:
+    """Where the ledger lies, and the name of the database it belongs to."""
+    name = identity(source)
+    if ledger is not None:
+        arguments.place(ledger, "ledger", "connect(..., ledger='name.ledger')")
+        return Path(ledger), name
+    if policy.ledger is not None:
+        return policy.beside(policy.ledger), name
+    server = elsewhere(source)
+    if server or not isinstance(source, str | os.PathLike):
+        raise InterfaceError(
+            f"a {'server' if server else 'frame'} has no place of its own for the ledger",
+            why="what was spent must outlive this process",
+            fix="connect(..., ledger='name.ledger'), or ledger = '...' in the policy",
+        )
+    if glob.has_magic(os.fspath(source)) and not Path(source).exists():
+        raise InterfaceError(
+            "a pattern has no place of its own for the ledger",
+            why="many patterns name the same files, and each would begin a budget of its own",
+            fix="name one with ledger='name.ledger' (--ledger), or ledger = '...' in the policy",
+        )
+    # Not beside a link, symbolic or hard: the same data under another name has the same budget.
+    name = known_as(name)
+    return Path(name + ".ledger"), name

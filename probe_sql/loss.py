@@ -1,0 +1,94 @@
+"""`Loss`: a privacy loss as a value, in the integer units that the ledger's file holds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+from probe_sql.errors import InternalError
+
+UNITS_PER_EPSILON = 10**12
+
+MAX_UNITS = 2**63 - 1
+"""The largest integer the ledger's file can hold; larger budgets round down to it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Loss:
+    """An exact number of 1e-12 epsilon; sums and comparisons are exact.
+
+    Privacy: what was lost rounds up, what may be lost rounds down. The ledger's schema version
+    says what a unit means, so losses of another kind need another version.
+    """
+
+    units: int
+    NOTHING: ClassVar[Loss]
+
+    def __post_init__(self) -> None:
+        if self.units < 0:
+            raise InternalError("A loss cannot be negative.")
+
+    @classmethod
+    def drawn(cls, epsilon: float) -> Loss:
+        """The least loss that is at least the binary value of `epsilon`, exactly."""
+        return cls(math.ceil(Fraction(_checked(epsilon)) * UNITS_PER_EPSILON))
+
+    @classmethod
+    def asked(cls, epsilon: float) -> Loss:
+        """The least loss that is at least the decimal number a person wrote.
+
+        A float is read as its shortest decimal, so that 0.1 asks for exactly a tenth and ten
+        such queries fit a budget of one. The binary value of 0.1 lies 5.6e-18 above a tenth:
+        what may be drawn against a reservation is therefore `drawable`.
+        """
+        return cls(math.ceil(_written(epsilon) * UNITS_PER_EPSILON))
+
+    @classmethod
+    def allowed(cls, epsilon: float) -> Loss:
+        """The greatest loss within the budget that a person wrote as `epsilon`."""
+        return cls(min(MAX_UNITS, math.floor(_written(epsilon) * UNITS_PER_EPSILON)))
+
+    @property
+    def epsilon(self) -> float:
+        """The nearest float; `Loss.asked` of it gives the loss back."""
+        return self.units / UNITS_PER_EPSILON
+
+    @property
+    def drawable(self) -> float:
+        """The greatest float that does not exceed the loss, exactly."""
+        nearest = self.epsilon
+        if Fraction(nearest) * UNITS_PER_EPSILON > self.units:
+            return math.nextafter(nearest, 0.0)
+        return nearest
+
+    def __add__(self, other: Loss) -> Loss:
+        return Loss(self.units + other.units)
+
+    def __sub__(self, other: Loss) -> Loss:
+        return Loss(self.units - other.units)
+
+    def __str__(self) -> str:
+        """All digits, and no more."""
+        whole, rest = divmod(self.units, UNITS_PER_EPSILON)
+        text = f"{whole}.{rest:012d}".rstrip("0")
+        return text + "0" if text.endswith(".") else text
+
+
+Loss.NOTHING = Loss(0)
+
+
+def _written(epsilon: float) -> Fraction:
+    return Fraction(Decimal(repr(_checked(epsilon))))
+
+
+def _checked(epsilon: float) -> float:
+    value = float(epsilon)
+    if not math.isfinite(value) or value < 0:
+        raise InternalError(
+            f"An epsilon of {value} cannot be charged.",
+            why="The ledger counts finite, non-negative losses.",
+        )
+    return value

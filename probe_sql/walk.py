@@ -1,0 +1,171 @@
+"""The walk of one planned query: rehearse, reserve, scan, draw, decide, settle.
+
+Whoever spends goes this way: sessions, benchmarks and audits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from probe_sql import algorithms, faults
+from probe_sql.database import Database
+from probe_sql.errors import Interrupted, LedgerError, ProbeError, ScanError
+from probe_sql.ledger import Ledger, Receipt
+from probe_sql.loss import Loss
+from probe_sql.measuring import Outcome, Task
+from probe_sql.plan.plan import Plan
+from probe_sql.vault.exact import Exact
+from probe_sql.vault.meter import VaultMeter
+from probe_sql.vault.rehearsal import Rehearsal, WouldDraw
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a query came to: what was decided, what it cost, and the loss within that price."""
+
+    outcome: Outcome
+    charged: Loss
+    loss: float
+
+
+def scan(database: Database, plan: Plan, progress: Progress | None) -> Exact:
+    """Scan; where memory ran out, perhaps because of others, once more and alone."""
+    measure = partial(database.backend.measure, plan.scan, plan.accuracy.fuse, progress)
+    try:
+        with database.ledger.scanning():
+            return measure()
+    except ScanError as error:
+        if error.failure != "memory":
+            raise
+    with database.ledger.scanning(alone=True):
+        return measure()
+
+
+def walk(
+    database: Database, plan: Plan, task: Task, *, analyst: str | None, sql: str,
+    progress: Progress | None = None,
+    scan: Callable[[Database, Plan, Progress | None], Exact] = scan,
+) -> Settled:  # fmt: skip
+    """Spend: charge a planned query, scan, decide its task by noisy values, and settle.
+
+    Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
+    drawn before it says durably that the query draws. The charge is lowered afterwards to
+    the realised loss, or to the price of a scan, or of a failure, where that is more.
+    """
+    ledger = database.ledger
+    receipt = ledger.reserve(analyst, Loss.asked(plan.accuracy.epsilon), sql=sql)
+    watched = None if progress is None else _Watched(progress)
+    with contextlib.ExitStack() as stack:
+        meter: VaultMeter | None = None
+        try:
+            faults.point("session.reserved")
+            exact = stack.enter_context(scan(database, plan, watched))
+            faults.point("session.scanned")
+            ledger.draw(receipt)
+            faults.point("session.drawing")
+            meter = VaultMeter(
+                exact, plan.deltas, plan.row_types, ledger, receipt, database.sampler,
+                plan.accuracy.epsilon, plan.caps,
+            )  # fmt: skip
+            outcome = decide(plan, task, meter)
+        except BaseException as error:
+            cancelled = watched is not None and watched.raised is error
+            ending = ("interrupted", "progress") if cancelled else _ending(error)
+            _fail(error, ledger, receipt, meter, *ending)
+            raise
+        faults.point("session.decided")
+        charged = meter.settle(outcome.status)
+        faults.point("session.settled")
+        return Settled(outcome, charged, meter.loss)
+
+
+def decide(plan: Plan, task: Task, meter: VaultMeter) -> Outcome:
+    """Run the algorithm, then draw what only the SELECT list asks for, for returned groups.
+
+    Privacy: every value comes from the meter, which charges first.
+    """
+    extra = plan.releases.extra
+    if plan.verdict is not None:
+        outcome = plan.decided(task.groups)
+    else:
+        meter.hold(extra)
+        outcome = algorithms.get(plan.accuracy.algorithm).run(task, meter)
+        meter.unhold()
+    if outcome.status == "denied" or not extra:
+        return outcome
+    noisy = dict(outcome.noisy)
+    for measure, epsilon in extra:
+        values = meter.draw(measure, epsilon, outcome.returned)
+        noisy[measure] = values, np.where(outcome.returned, epsilon, 0.0)
+    return replace(outcome, noisy=noisy)
+
+
+def denied_unread(plan: Plan, task: Task) -> Outcome | None:
+    """The denial that public facts decide, before any data are read; None if there is none."""
+    if plan.verdict is not None:
+        return None
+    meter = Rehearsal(task.groups, plan.deltas, plan.row_types, plan.accuracy.epsilon, plan.caps)
+    try:
+        with meter:
+            outcome = decide(plan, task, meter)
+    except WouldDraw:
+        return None
+    return outcome if outcome.status == "denied" else None
+
+
+# --- queries that raise ----------------------------------------------------------------------
+
+
+class _Watched:
+    """A caller's progress that remembers what it raised: that is a way to cancel."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.raised: BaseException | None = None
+
+    def __call__(self, share: float) -> None:
+        try:
+            self._progress(share)
+        except BaseException as error:
+            self.raised = error
+            raise
+
+
+_UNCOUNTED = ("lost", "closed", "denied")  # no row decides these: not the failures that count
+
+
+def _ending(error: BaseException) -> tuple[str, str | None]:
+    """How a query ended that raised this after its scan had begun, and the class of failure."""
+    if isinstance(error, ScanError):
+        return "interrupted" if error.failure in _UNCOUNTED else "failed", error.failure
+    if isinstance(error, Interrupted | LedgerError) or not isinstance(error, Exception):
+        return "interrupted", None
+    return "failed", "internal"
+
+
+def _fail(
+    error: BaseException, ledger: Ledger, receipt: Receipt, meter: VaultMeter | None, outcome: str,
+    reason: str | None,
+) -> None:  # fmt: skip
+    """Settle a query that raised; the error says what that cost, and what follows from it."""
+    try:
+        if meter is not None:
+            charged = meter.settle(outcome, reason)
+        else:
+            charged = ledger.settle(receipt, Loss.NOTHING, outcome=outcome, reason=reason)
+    except LedgerError:
+        if isinstance(error, LedgerError):
+            return  # it says already why the ledger would not go on
+        raise
+    if isinstance(error, ProbeError):
+        cost = f"The scan had begun, so it is charged: epsilon {charged.epsilon:.6g}."
+        if ledger.stopped():
+            cost += f" {ledger.user!r} may not ask until the owner has looked."
+        error.why = f"{error.why} {cost}" if error.why else cost

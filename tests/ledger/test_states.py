@@ -6,6 +6,7 @@ ledger: a row that breaks it, however well it is hashed, is a broken chain.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +17,7 @@ import pytest
 from probe_sql.errors import BudgetExhausted, LedgerError, OperationalError
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.chain import Book, BrokenChainError, Hold, Place, Row
+from probe_sql.ledger.store import Store
 from probe_sql.policy.model import Budget
 from tests.ledger.conftest import BUDGET
 
@@ -170,3 +172,21 @@ def test_the_queries_of_another_account_are_not_one_s_own(
     assert [entry.sql for entry in other.own_entries("maria")] == ["two"]
     assert [*one.own_entries(None)] == []  # what the owner did is the owner's
     assert len([*one.entries()]) == 3
+
+
+@pytest.mark.parametrize("alone", ["made so", "narrowed"])
+def test_each_of_two_keeps_the_ledger_for_its_owner_alone(
+    open_ledger: OpenLedger, path: Path, monkeypatch: pytest.MonkeyPatch, alone: str
+) -> None:
+    """The file is made for its owner, and narrowed where it is not: either is enough."""
+    if alone == "made so":
+        monkeypatch.setattr(Store, "restrict", lambda _: None)
+    else:
+        real = os.open
+        monkeypatch.setattr(os, "open", lambda file, how, mode=0o777: real(file, how, mode | 0o44))
+    before = os.umask(0)
+    try:
+        open_ledger()
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600

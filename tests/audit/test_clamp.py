@@ -14,8 +14,8 @@ import sqlglot
 from sqlglot import exp
 
 from probe_sql.plan import apart
+from probe_sql.plan.tally import Scan, Tally
 from probe_sql.session import Connection
-from probe_sql.sql.scan import Scan, Tally
 from probe_sql.types import VARCHAR, parse_type
 from probe_sql.vault.exact import unsealed
 from tests.audit.bench import in_memory
@@ -76,7 +76,7 @@ def added(database: Connection, having: str, change: Callable[[Tally], Tally]) -
     """What the row of each group adds to each tally, once the tallies were changed."""
     scan: Scan = database.plan(f"SELECT g FROM t GROUP BY g HAVING {having}").scan
     changed = replace(scan, tallies=tuple(map(change, scan.tallies)))
-    return [column.tolist() for column in unsealed(database._backend.measure(changed))]
+    return [column.tolist() for column in unsealed(database._database.backend.measure(changed))]
 
 
 def within(low: int, high: int) -> Callable[[Tally], Tally]:
@@ -144,7 +144,7 @@ def test_a_key_that_fails_is_in_no_group(database: Connection) -> None:
     scan = database.plan("SELECT g FROM t GROUP BY g HAVING count(*) > 1").scan
     key = replace(scan.keys[0], scalar=replace(scan.keys[0].scalar, ast=FAILING.copy()))
     changed = replace(scan, keys=(key,))
-    assert unsealed(database._backend.measure(changed))[0].tolist() == GOOD
+    assert unsealed(database._database.backend.measure(changed))[0].tolist() == GOOD
 
 
 def test_a_joined_value_that_fails_meets_no_row(database: Connection) -> None:
@@ -154,7 +154,7 @@ def test_a_joined_value_that_fails_meets_no_row(database: Connection) -> None:
     [(name, value)] = join.on
     other = replace(join, on=((name, replace(value, ast=FAILING.copy())),))
     changed = replace(scan, relation=replace(scan.relation, joins=(other,)))
-    assert unsealed(database._backend.measure(changed))[0].tolist() == GOOD
+    assert unsealed(database._database.backend.measure(changed))[0].tolist() == GOOD
 
 
 def test_a_public_day_beyond_timestamps_fails_no_row(database: Connection) -> None:
@@ -168,13 +168,13 @@ def test_a_public_day_beyond_timestamps_fails_no_row(database: Connection) -> No
     changed = replace(
         scan, relation=replace(scan.relation, joins=(replace(join, on=(("day", value),)),))
     )
-    assert unsealed(database._backend.measure(changed))[0].tolist() == GOOD
+    assert unsealed(database._database.backend.measure(changed))[0].tolist() == GOOD
 
 
 def test_a_value_beyond_its_bounds_adds_what_the_bound_does(database: Connection) -> None:
     """Bounds a hair below a half: rounded, 2.4995 is planned as 3 at most, and is 2."""
     scan = database.plan("SELECT g FROM t GROUP BY g HAVING sum(o) > 1").scan
-    seen = unsealed(database._backend.measure(scan))[0].tolist()
+    seen = unsealed(database._database.backend.measure(scan))[0].tolist()
     assert seen == [0, 0, 0, 0, 0, 0, 2, 2, 2, 2]
 
 
@@ -184,7 +184,7 @@ def test_keys_that_are_one_to_the_domain_are_one_group(database: Connection) -> 
     node = sqlglot.parse_one("CASE WHEN t.g = 0 THEN '1' ELSE '01' END", dialect="duckdb")
     scalar = replace(scan.keys[0].scalar, ast=node, type=VARCHAR)
     changed = replace(scan, keys=(replace(scan.keys[0], scalar=scalar),))
-    seen = unsealed(database._backend.measure(changed))[0].tolist()
+    seen = unsealed(database._database.backend.measure(changed))[0].tolist()
     assert seen == [0, 10, *[0] * 8]
 
 
@@ -224,4 +224,4 @@ def test_a_failing_condition_drops_a_person_s_row_and_no_scan(database: Connecti
     node = sqlglot.parse_one("CAST(t.s AS INTEGER) = 1", dialect="duckdb")
     where = (replace(scan.relation.where[0], ast=node),)
     changed = replace(scan, relation=replace(scan.relation, where=where))
-    assert unsealed(database._backend.measure(changed))[0].tolist() == [1, 1]
+    assert unsealed(database._database.backend.measure(changed))[0].tolist() == [1, 1]

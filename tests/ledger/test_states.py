@@ -18,6 +18,7 @@ from probe_sql.errors import BudgetExhausted, LedgerError, OperationalError
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.chain import Book, BrokenChainError, Hold, Place, Row
 from probe_sql.ledger.store import Store
+from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from tests.ledger.conftest import BUDGET
 
@@ -90,7 +91,7 @@ def test_unlocking_one_user_leaves_the_others_stopped() -> None:
 
 def test_a_receipt_says_once_that_it_draws_and_draws_only_then(open_ledger: OpenLedger) -> None:
     ledger = open_ledger()
-    receipt = ledger.reserve(None, 0.25, sql="")
+    receipt = ledger.reserve(None, Loss.asked(0.25), sql="")
     with pytest.raises(LedgerError, match="does not allow a draw"):
         ledger.verify(receipt)
     ledger.draw(receipt)
@@ -103,12 +104,12 @@ def test_a_query_that_could_not_pay_for_its_failure_does_not_begin(
     open_ledger: OpenLedger,
 ) -> None:
     ledger = open_ledger(budget=Budget(epsilon=0.25, least=1e-12, failure=0.25))
-    receipt = ledger.reserve(None, 0.125, sql="")
+    receipt = ledger.reserve(None, Loss.asked(0.125), sql="")
     assert ledger.state().remaining == 0
     ledger.draw(receipt)
-    ledger.settle(receipt, 0.125, outcome="answered")
+    ledger.settle(receipt, Loss.drawn(0.125), outcome="answered")
     with pytest.raises(BudgetExhausted):
-        ledger.admit(None, 1e-6)
+        ledger.admit(None, Loss.asked(1e-6))
 
 
 def test_a_failure_is_on_disk_when_it_is_settled(
@@ -124,10 +125,10 @@ def test_a_failure_is_on_disk_when_it_is_settled(
         return transaction(mode, **how)
 
     for outcome, durable in (("failed", True), ("answered", False)):
-        receipt = ledger.reserve(None, 0.125, sql="")
+        receipt = ledger.reserve(None, Loss.asked(0.125), sql="")
         with monkeypatch.context() as patch:
             patch.setattr(type(store), "transaction", lambda _, mode, **how: watched(mode, **how))
-            ledger.settle(receipt, 0.0, outcome=outcome)
+            ledger.settle(receipt, Loss.NOTHING, outcome=outcome)
         assert asked.pop() == durable
         assert not asked
         if outcome == "failed":
@@ -138,9 +139,9 @@ def test_so_many_and_no_more_are_under_way(open_ledger: OpenLedger) -> None:
     """However small they are."""
     ledger = open_ledger(budget=replace(BUDGET, holds=2))
     for _ in range(2):
-        ledger.reserve(None, 1e-6, sql="")
+        ledger.reserve(None, Loss.asked(1e-6), sql="")
     with pytest.raises(OperationalError, match="under way"):
-        ledger.reserve(None, 1e-6, sql="")
+        ledger.reserve(None, Loss.asked(1e-6), sql="")
 
 
 def test_whoever_scans_alone_waits_for_the_others(open_ledger: OpenLedger, path: Path) -> None:
@@ -165,8 +166,8 @@ def test_the_queries_of_another_account_are_not_one_s_own(
     """Names are given, not proven: who says maria elsewhere does not see maria's queries."""
     one, other = open_ledger(), open_ledger(path)
     other._user = "another account"
-    one.settle(one.reserve("maria", 0.125, sql="one"), 0.0, outcome="failed")
-    other.reserve("maria", 0.125, sql="two")
+    one.settle(one.reserve("maria", Loss.asked(0.125), sql="one"), Loss.NOTHING, outcome="failed")
+    other.reserve("maria", Loss.asked(0.125), sql="two")
     one.unlock(one.user)
     assert [entry.sql for entry in one.own_entries("maria")] == ["one"]
     assert [entry.sql for entry in other.own_entries("maria")] == ["two"]

@@ -49,7 +49,7 @@ def test_an_error_of_our_own_after_the_scan_began_counts_as_a_failure(tmp_path: 
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
-        vars(db._backend)["measure"] = broken
+        vars(db._database.backend)["measure"] = broken
         with pytest.raises(ZeroDivisionError):
             db.sql(SQL)
         assert [entry.outcome for entry in db.ledger()] == ["failed: internal"]

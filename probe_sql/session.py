@@ -17,6 +17,7 @@ from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.cursor import Cursor
 from probe_sql.errors import (
     InterfaceError,
+    InternalError,
     Interrupted,
     LedgerError,
     NotSupportedError,
@@ -25,8 +26,9 @@ from probe_sql.errors import (
     Refused,
     ScanError,
     SqlError,
+    Stopped,
 )
-from probe_sql.ledger import BudgetState, Entry, Ledger, Receipt
+from probe_sql.ledger import STOPPED, BudgetState, Entry, Ledger, Receipt
 from probe_sql.ledger.links import known_as, remember
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.explain import Explanation, explain
@@ -177,6 +179,7 @@ class Connection:
         watched = None if progress is None else _Watched(progress)
         with contextlib.ExitStack() as stack:
             meter: VaultMeter | None = None
+            stop: Stopped | None = None
             try:
                 faults.point("session.reserved")
                 exact = stack.enter_context(self._scan(plan, watched))
@@ -187,9 +190,12 @@ class Connection:
                 outcome = self._decide(plan, task, meter)
             except BaseException as error:
                 cancelled = watched is not None and watched.raised is error
-                ending = ("interrupted", "progress") if cancelled else _ending(error)
-                self._fail(error, receipt, meter, *ending)
-                raise
+                ending = ("interrupted", "progress") if cancelled else _ending(error, self._closed)
+                stop = self._fail(error, receipt, meter, *ending)
+                if stop is None:
+                    raise
+            if stop is not None or meter is None:  # outside: no context tells how the scan ended
+                raise stop or InternalError("A query ended without a meter.")
             faults.point("session.decided")
             charged = meter.settle(outcome.status)
             faults.point("session.settled")
@@ -223,22 +229,29 @@ class Connection:
     def _fail(
         self, error: BaseException, receipt: Receipt, meter: VaultMeter | None, outcome: str,
         reason: str | None,
-    ) -> None:  # fmt: skip
-        """Settle a query that raised; the error says what that cost, and what follows from it."""
+    ) -> Stopped | None:  # fmt: skip
+        """Settle a query that raised; the error says what that cost, and what follows from it.
+
+        Privacy: raise what is returned instead: it does not tell whether this scan failed too.
+        """
         try:
             if meter is not None:
                 charged = meter.settle(outcome, reason)
             else:
                 charged = self._ledger.settle(receipt, 0.0, outcome=outcome, reason=reason)
+        except Stopped as stop:
+            stop.__context__ = None
+            return stop
         except LedgerError:
             if isinstance(error, LedgerError):
-                return  # it says already why the ledger would not go on
+                return None  # it says already why the ledger would not go on
             raise
         if isinstance(error, ProbeError):
             cost = f"The scan had begun, so it is charged: epsilon {charged:.6g}."
             if self._ledger.stopped():
                 cost += f" {self._ledger.user!r} may not ask until the owner has looked."
             error.why = f"{error.why} {cost}" if error.why else cost
+        return None
 
     def plan(self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row. The last plan is kept."""
@@ -400,16 +413,21 @@ class _Watched:
             raise
 
 
-_UNCOUNTED = ("lost", "closed", "denied")  # no row decides these: not the failures that count
+_UNCOUNTED = ("lost", "closed")  # the link to the data ended: not the failures that count
 
 
-def _ending(error: BaseException) -> tuple[str, str | None]:
-    """How a query ended that raised this after its scan had begun, and the class of failure."""
+def _ending(error: BaseException, closed: bool) -> tuple[str, str | None]:
+    """How a query ended that raised this after its scan had begun, and the class of failure.
+
+    What the engine reports counts though the connection was `closed`: a row may have decided it.
+    """
+    if isinstance(error, Stopped):
+        return "interrupted", STOPPED
     if isinstance(error, ScanError):
         return "interrupted" if error.failure in _UNCOUNTED else "failed", error.failure
     if isinstance(error, Interrupted | LedgerError) or not isinstance(error, Exception):
         return "interrupted", None
-    return "failed", "internal"
+    return ("interrupted", "closed") if closed else ("failed", "internal")
 
 
 def _typed(value: Any) -> tuple[type, Any]:

@@ -135,11 +135,17 @@ def newer(path: Path) -> LedgerError:
     )
 
 
-def stopped(user: str) -> Stopped:
-    """The operating system's user had as many failed scans as the policy allows."""
+def stopped(user: str, charged: float | None = None) -> Stopped:
+    """The operating system's user had as many failed scans as the policy allows.
+
+    `charged` is the price of a scan that was under way when they were stopped.
+    """
+    why = "A scan failed that no public fact explains, and failures are not covered by epsilon."
+    if charged is not None:
+        why += f" This one was under way, so it is charged: epsilon {charged:.6g}."
     return Stopped(
         f"The user {user!r} may not ask until the owner of the data has looked.",
-        why="A scan failed that no public fact explains, and failures are not covered by epsilon.",
+        why=why,
         fix=f"The owner looks at `probe-sql ledger DB`, then runs it with `--unlock {user}`.",
     )
 

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,15 +14,19 @@ from typing import Self
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import complaints
-from probe_sql.ledger.chain import OUTCOMES, Hold, Open, Row
+from probe_sql.ledger.chain import OUTCOMES, Hold, Open
 from probe_sql.ledger.locks import Presence, Turns
 from probe_sql.ledger.log import Log, storable
+from probe_sql.ledger.record import OWNERS, enter
 from probe_sql.ledger.store import told
 from probe_sql.ledger.takeover import take_over
 from probe_sql.ledger.units import to_epsilon, units_asked, units_down, units_up
 from probe_sql.ledger.users import system_user
 from probe_sql.ledger.values import BudgetState, Entry, Receipt, issue
 from probe_sql.policy.model import Budget
+
+STOPPED = "stopped"
+"""The class of a scan that ended because another one of its user had failed."""
 
 
 class Ledger:
@@ -184,12 +187,15 @@ class Ledger:
         """Turn a hold into one that may draw; durable when this returns.
 
         Privacy: impossible once the hold is gone, so what was settled at the price of a failure
-        has drawn nothing.
+        has drawn nothing. Stopped where another scan of the same user has failed meanwhile: the
+        end of this one would be one more bit.
         """
         faults.point("ledger.draw.before")
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
             self._check(receipt, "scanning")
+            if self._stopped():
+                raise complaints.stopped(self._user)
             row = self._log.book.draft(
                 "drawing",
                 time=self._now(),
@@ -213,6 +219,8 @@ class Ledger:
 
         That is `epsilon`, the loss that was drawn, but at least what a scan costs, and at least
         what a failure costs where the query was not answered. `reason` is the class of a failure.
+        Raises Stopped, once it is settled, for a scan that failed after its user was stopped: it
+        looks like one that did not fail, which `draw` refuses.
 
         Privacy: a loss above the reservation is an InternalError and leaves the charge as
         it is. Until this is durable the reservation is charged in full: that may take until the
@@ -227,7 +235,13 @@ class Ledger:
             units = receipt.units  # the same decimal number, read once as binary
         with self._log.store.transaction("IMMEDIATE", durable=outcome == "failed"):
             self._log.catch_up()
-            floor = self._check(receipt).floor(outcome)
+            held = self._check(receipt)
+            late = held.state == "scanning" and (
+                reason == STOPPED or (outcome == "failed" and self._stopped())
+            )
+            if late:
+                outcome, reason = "interrupted", STOPPED
+            floor = held.floor(outcome)
             price = epsilon if units >= floor else to_epsilon(floor)
             units = max(units, floor)
             if units > receipt.units:
@@ -237,6 +251,8 @@ class Ledger:
                     fix="Report this: the reservation stays charged in full.",
                 )
             self._settle(receipt.number, receipt.analyst, units, outcome, reason)
+        if late:
+            raise complaints.stopped(self._user, price)
         return price
 
     def unlock(self, user: str) -> None:
@@ -272,7 +288,7 @@ class Ledger:
         """All reservations in order, from a chain verified to its first row; for the owner."""
         found: dict[int, Entry] = {}
         with self._log.store.transaction("DEFERRED"):
-            self._log.replay(lambda row: _record(found, row))
+            self._log.replay(lambda row: enter(found, row))
         return iter(found.values())
 
     def own_entries(self, analyst: str | None) -> Iterator[Entry]:
@@ -282,7 +298,7 @@ class Ledger:
         """
         name = None if analyst is None else storable(analyst)
         for entry in self.entries():
-            query = entry.outcome not in _OWNERS
+            query = entry.outcome not in OWNERS
             if query and entry.analyst == name and entry.user in (None, self._user):
                 yield entry
 
@@ -421,30 +437,3 @@ class Ledger:
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-
-
-_OWNERS = ("unlocked", "carried", "adopted", "retired")  # entries of the owner, not queries
-
-
-def _record(found: dict[int, Entry], row: Row) -> None:
-    """Enter a verified row of the log into the owner's record."""
-    if row.event == "settled":
-        reason = "" if row.kind is None else f": {row.kind}"
-        outcome = f"{row.outcome}{reason}"
-        found[row.number] = replace(found[row.number], charged_units=row.units, outcome=outcome)
-    elif row.event == "drawing":
-        found[row.number] = replace(found[row.number], outcome="open")
-    elif row.event != "created":
-        hold = None if row.hold is None else Hold.load(row.hold)
-        waiting = "open" if hold is None else "scanning"
-        found[row.number] = Entry(
-            number=row.number,
-            time=row.time,
-            analyst=row.analyst,
-            sql=row.sql or "",
-            kind=row.kind or row.event,
-            reserved_units=row.units,
-            charged_units=row.units,
-            outcome=waiting if row.event == "reserved" else row.event,
-            user=hold.user if hold is not None else row.kind if row.event == "unlocked" else None,
-        )

@@ -37,7 +37,10 @@ def path(value: Any, what: str, fix: str) -> str:
 
 def place(value: Any, what: str, fix: str) -> None:
     """Refuse what no file can be called."""
-    if "\0" in path(value, what, fix):
+    text = path(value, what, fix)
+    if not text:
+        raise InterfaceError(f"the path of the {what} is empty", fix=fix)
+    if "\0" in text:
         raise InterfaceError(f"the path of the {what} holds a zero byte", fix=fix)
 
 

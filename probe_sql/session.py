@@ -17,7 +17,6 @@ from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.cursor import Cursor
 from probe_sql.errors import (
     InterfaceError,
-    InternalError,
     Interrupted,
     LedgerError,
     NotSupportedError,
@@ -194,8 +193,9 @@ class Connection:
                 stop = self._fail(error, receipt, meter, *ending)
                 if stop is None:
                     raise
-            if stop is not None or meter is None:  # outside: no context tells how the scan ended
-                raise stop or InternalError("A query ended without a meter.")
+            if stop is not None:  # outside of the except: no context tells how the scan ended
+                raise stop
+            assert meter is not None
             faults.point("session.decided")
             charged = meter.settle(outcome.status)
             faults.point("session.settled")
@@ -417,10 +417,8 @@ _UNCOUNTED = ("lost", "closed")  # the link to the data ended: not the failures 
 
 
 def _ending(error: BaseException, closed: bool) -> tuple[str, str | None]:
-    """How a query ended that raised this after its scan had begun, and the class of failure.
-
-    What the engine reports counts though the connection was `closed`: a row may have decided it.
-    """
+    """How a query ended that raised this after its scan had begun, and the class of failure."""
+    # What the engine reports counts though the connection was closed: a row may have decided it.
     if isinstance(error, Stopped):
         return "interrupted", STOPPED
     if isinstance(error, ScanError):

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -90,7 +91,7 @@ class AnchorFile:
         """Put the anchor of a ledger about to be created here, unless there is one."""
         if self.path.exists():
             return
-        own = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        own = draft_of(self.path)
         _write_durably(own, BEGUN.dump(), self._mode)
         try:
             os.link(own, self.path)
@@ -144,9 +145,17 @@ def state_directory() -> Path | None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder of the state directory, for this user alone."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
+    """Make a folder of the state directory, and that one, for this user alone."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):  # `parents=True` would give those above to whom the umask says
+        one.mkdir(exist_ok=True, mode=0o700)
+    for one in (folder.parent, folder):
+        one.chmod(0o700)
+
+
+def draft_of(path: Path) -> Path:
+    """A name beside `path` that no other thread or process writes to."""
+    return path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
 
 
 def in_state_directory(ledger: Path) -> AnchorFile | None:

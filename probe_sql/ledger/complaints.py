@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,6 +24,21 @@ def absent(path: Path) -> LedgerError:
         f"There is no ledger at {path}.",
         why="Every query is charged to a ledger before it is answered.",
         fix="Check the path, or open it with create=True if the database never had one.",
+    )
+
+
+def no_file(path: Path, mode: int) -> LedgerError:
+    """Something that is no regular file is in the ledger's place."""
+    if stat.S_ISDIR(mode):
+        what = "a directory"
+    elif stat.S_ISFIFO(mode):
+        what = "a pipe"
+    else:
+        what = "a socket" if stat.S_ISSOCK(mode) else "a device"
+    return LedgerError(
+        f"The ledger {path} is {what}.",
+        why="What was spent is kept in a file.",
+        fix="Name a file that is a ledger, or one that does not exist yet.",
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger.anchors import make_private, state_directory
+from probe_sql.ledger.anchors import draft_of, make_private, state_directory
 
 
 def known_as(name: str) -> str:
@@ -53,7 +53,7 @@ def remember(name: str) -> None:
         place = _note(os.stat(name))
         if place is not None:
             make_private(place.parent)
-            draft = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+            draft = draft_of(place)
             draft.write_bytes(os.fsencode(name))
             draft.replace(place)
 

@@ -51,7 +51,6 @@ class Log:
         created = False
         with told(self.path):
             self._find(create)
-        self.store.restrict()
         with self.store.transaction("IMMEDIATE"):
             if not self.store.objects():
                 self._create(identity, create)
@@ -59,6 +58,7 @@ class Log:
             self.upgrade()
         with self.store.transaction("IMMEDIATE"):
             self._load(identity)
+            self.store.restrict()
             self.publish("create" if created else None)
         return created
 
@@ -83,6 +83,7 @@ class Log:
 
     def _find(self, create: bool) -> None:
         """Decide between opening and creating, from the file and the anchors."""
+        self.store.check_kind()
         if self.path.exists():
             return
         known = self.read_anchors()

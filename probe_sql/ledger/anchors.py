@@ -23,7 +23,8 @@ class Anchor:
     """A ledger's head: its id, the sequence number and hash of a row, units spent there.
 
     `analysts` are the units that each has spent there; None in an anchor of format 1, which
-    knew the total alone. Sequence number 0, without an id: a ledger was about to be created here.
+    knew the total alone; `failures` are those that count against each user. Sequence number 0,
+    without an id: a ledger was about to be created here.
     """
 
     ledger: str | None
@@ -31,13 +32,14 @@ class Anchor:
     hash: str
     spent: int
     analysts: tuple[tuple[str | None, int], ...] | None = ()
+    failures: tuple[tuple[str, int], ...] = ()
 
     def dump(self) -> bytes:
         """As the file's content."""
         said: dict[str, object] = {"format": 2} | asdict(self)
         if self.analysts is None:
             said["format"] = 1
-            del said["analysts"]
+            del said["analysts"], said["failures"]
         return (json.dumps(said) + "\n").encode()
 
     @classmethod
@@ -47,7 +49,9 @@ class Anchor:
             said = json.loads(text)
             known = said["analysts"] if said["format"] > 1 else None
             analysts = None if known is None else tuple((name, int(n)) for name, n in known)
-            anchor = cls(said["ledger"], said["seq"], said["hash"], said["spent"], analysts)
+            failures = tuple((str(user), int(n)) for user, n in said.get("failures", ()))
+            head = (said["ledger"], said["seq"], said["hash"], said["spent"])
+            anchor = cls(*head, analysts, failures)
             sound = anchor.dump() == text and anchor.seq >= 0 and anchor.spent >= 0
         except (ValueError, TypeError, KeyError):
             return None

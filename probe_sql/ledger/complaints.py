@@ -166,6 +166,15 @@ def stopped(user: str, charged: float | None = None) -> Stopped:
     )
 
 
+def not_owner(path: Path, what: str) -> LedgerError:
+    """Somebody else's ledger is to be changed in a way that is its owner's."""
+    return LedgerError(
+        f"Only the owner of the ledger {path} may {what}.",
+        why="It belongs to another user of this machine.",
+        fix="Ask the owner of the data to do it.",
+    )
+
+
 def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
     """Nothing to unlock."""
     names = ", ".join(sorted(others))

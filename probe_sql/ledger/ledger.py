@@ -21,7 +21,7 @@ from probe_sql.ledger.record import OWNERS, enter
 from probe_sql.ledger.store import told
 from probe_sql.ledger.takeover import take_over
 from probe_sql.ledger.units import to_epsilon, units_asked, units_down, units_up
-from probe_sql.ledger.users import system_user
+from probe_sql.ledger.users import owns, system_user
 from probe_sql.ledger.values import BudgetState, Entry, Receipt, issue
 from probe_sql.policy.model import Budget
 
@@ -115,6 +115,12 @@ class Ledger:
     def path(self) -> Path:
         """Canonical path of the file."""
         return self._log.path
+
+    @property
+    def owned(self) -> bool:
+        """Whether this process runs as the owner of the file, or as root."""
+        with told(self.path):
+            return owns(self.path)
 
     def close(self) -> None:
         """Anchor what was settled and release the file; the ledger opens it again if used."""
@@ -251,12 +257,16 @@ class Ledger:
                     fix="Report this: the reservation stays charged in full.",
                 )
             self._settle(receipt.number, receipt.analyst, units, outcome, reason)
+        if outcome == "failed":
+            self._follow(None)  # whoever was stopped asks no more, which would bring the anchors up
         if late:
             raise complaints.stopped(self._user, price)
         return price
 
     def unlock(self, user: str) -> None:
         """Forget the failures of one of the operating system's users: the owner has looked."""
+        if not self.owned:
+            raise complaints.not_owner(self.path, "let a stopped user ask again")
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
             if storable(user) not in self._log.book.failures:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from probe_sql.ledger.chain import Hold, Row
 from probe_sql.ledger.values import Entry
 
-OWNERS = ("unlocked", "carried", "adopted", "retired")
+OWNERS = ("unlocked", "carried", "recalled", "adopted", "retired")
 """Outcomes of entries that are the owner's acts, not queries."""
+
+_OF_USERS = ("unlocked", "recalled")
 
 
 def enter(found: dict[int, Entry], row: Row) -> None:
@@ -31,5 +33,5 @@ def enter(found: dict[int, Entry], row: Row) -> None:
             reserved_units=row.units,
             charged_units=row.units,
             outcome=waiting if row.event == "reserved" else row.event,
-            user=hold.user if hold is not None else row.kind if row.event == "unlocked" else None,
+            user=hold.user if hold is not None else row.kind if row.event in _OF_USERS else None,
         )

@@ -6,12 +6,14 @@ import contextlib
 import os
 import sqlite3
 import stat
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
 from probe_sql.errors import InterfaceError, LedgerError
+from probe_sql.owner import adopt
 from probe_sql.session import connect
 
 from .clinic import POLICY, QUERY, build, seeded
@@ -172,3 +174,57 @@ def test_a_file_replaced_at_its_path_keeps_its_ledger(database: Path) -> None:
     copy.replace(database)
     with connect(database, POLICY, analyst="maria") as db:
         assert db.budget.spent == spent > 0
+
+
+def test_a_renamed_file_has_no_budget_of_its_own(database: Path) -> None:
+    with connect(database, POLICY, analyst="maria") as db:
+        db.sql(CHEAP)
+        spent = db.budget.spent
+    moved = database.with_name("moved.duckdb")
+    database.rename(moved)
+    with pytest.raises(LedgerError, match="its ledger is still there") as caught:
+        connect(moved, POLICY, analyst="maria")
+    assert "--adopt" in str(caught.value)
+    assert not Path(f"{moved}.ledger").exists()
+    database.write_bytes(moved.read_bytes())
+    with pytest.raises(LedgerError, match="is still there"):  # nor where a new file has its place
+        connect(moved, POLICY, analyst="maria")
+    for end in ("", ".anchor"):  # what the message says works
+        Path(f"{database}.ledger{end}").rename(f"{moved}.ledger{end}")
+    adopt(moved, POLICY)
+    with connect(moved, POLICY, analyst="maria") as db:
+        assert db.budget.spent == spent > 0
+
+
+def test_a_file_that_got_the_inode_of_a_removed_one_is_another_database(database: Path) -> None:
+    """File systems use inodes again. Here the same one: all else is new."""
+    with connect(database, POLICY, analyst="maria") as db:
+        db.sql(CHEAP)
+    fresh = database.with_name("fresh.duckdb")
+    content = database.read_bytes()
+    database.rename(fresh)
+    fresh.write_bytes(content)  # the same inode and size, written later
+    with connect(fresh, POLICY, analyst="maria") as db:
+        assert db.new_ledger
+
+
+def test_a_file_mounted_under_another_name_has_the_same_ledger(
+    database: Path, tmp_path: Path
+) -> None:
+    with connect(database, POLICY, analyst="maria") as db:
+        db.sql(CHEAP)
+        spent = db.budget.spent
+    other = tmp_path / "far" / "clinic.duckdb"
+    other.parent.mkdir()
+    other.touch()
+    mounted = subprocess.run(
+        ["mount", "--bind", str(database), str(other)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this user may not mount")
+    try:
+        with connect(other, POLICY, analyst="maria") as db:
+            assert db.budget.spent == spent > 0
+        assert not Path(f"{other}.ledger").exists()
+    finally:
+        subprocess.run(["umount", str(other)], check=True)

@@ -174,7 +174,7 @@ class Connection:
         denied = self._denied(plan, task)
         if denied is not None:
             return self._answer(plan, denied, 0.0)
-        receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
+        receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=plan.query.sql)
         watched = None if progress is None else _Watched(progress)
         with contextlib.ExitStack() as stack:
             meter: VaultMeter | None = None
@@ -257,6 +257,7 @@ class Connection:
         """Plan a query; free of charge, reads no private row. The last plan is kept."""
         self._open()
         given = arguments.parameters(parameters)
+        query = arguments.plain(query)
         asked = [query, *map(_typed, given), *((n, _typed(v)) for n, v in accuracy.items())]
         latest = self._latest
         if latest is not None and latest[0] == asked:

@@ -114,3 +114,32 @@ def test_a_right_that_is_missing_for_some_row_counts(database: Path) -> None:
             db.sql(QUERY)
         with pytest.raises(Stopped):
             db.sql(QUERY)
+
+
+class Chameleon(str):
+    """Text that says of itself that it equals everything."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def test_text_that_equals_every_other_is_planned_and_recorded_as_what_it_is(
+    database: Path,
+) -> None:
+    other = CHEAP.replace("500", "400")
+    with seeded(database, 1) as db:
+        db.sql(Chameleon(CHEAP))
+        assert db.plan(Chameleon(other)).query.sql == other
+        db.sql(Chameleon(other))
+        assert [entry.sql for entry in db.ledger()] == [CHEAP, other]
+        first, second = (
+            db.plan("SELECT disease FROM patients WHERE disease = ? GROUP BY disease HAVING"
+                    " count(*) > 1", [Chameleon(value)])
+            for value in ("a", "b")
+        )  # fmt: skip
+        assert first is not second

@@ -109,9 +109,7 @@ class Bench:
             return Exact(unsealed(kept), kept.groups, kept.people)
 
         seeded = replace(self._database, sampler=Sampler(SeededWords(seed)))
-        settled = walk(
-            seeded, prepared.plan, prepared.task, analyst=None, sql="benchmark", scan=again
-        )
+        settled = walk(seeded, prepared.plan, prepared.task, analyst=None, scan=again)
         return settled.outcome, settled.loss
 
     def judged(self, prepared: Prepared, truth: NDArray[np.bool_], seed: int) -> Run:

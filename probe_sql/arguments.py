@@ -37,7 +37,10 @@ def path(value: Any, what: str, fix: str) -> str:
 
 def place(value: Any, what: str, fix: str) -> None:
     """Refuse what no file can be called."""
-    if "\0" in path(value, what, fix):
+    text = path(value, what, fix)
+    if not text:
+        raise InterfaceError(f"the path of the {what} is empty", fix=fix)
+    if "\0" in text:
         raise InterfaceError(f"the path of the {what} holds a zero byte", fix=fix)
 
 
@@ -76,7 +79,15 @@ def parameters(value: Any) -> Sequence[Any]:
                 f"parameter {place + 1} is an array",
                 fix="pass one number, text, date, timestamp, boolean or None for each ?",
             )
-    return value
+    return tuple(plain(each) if isinstance(each, str) else each for each in value)
+
+
+def plain(value: Any) -> Any:
+    """Text itself, without what a class of the caller's adds: its own equality, say.
+
+    Privacy: what is planned, charged and written into the ledger is one and the same text.
+    """
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def count(value: Any, what: str, fix: str) -> int:

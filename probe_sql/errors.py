@@ -205,4 +205,7 @@ class BudgetExhausted(OperationalError):
 
 
 class Stopped(OperationalError):
-    """Scans of this user failed, and the owner has not looked yet; nothing was charged."""
+    """Scans of this user failed, and the owner has not looked yet.
+
+    Nothing was charged, unless the message says that the scan was under way.
+    """

@@ -104,7 +104,10 @@ class Connection:
         denied = denied_unread(plan, task)
         if denied is not None:
             return self._answer(plan, denied, Loss.NOTHING)
-        settled = walk(database, plan, task, analyst=self.analyst, sql=query, progress=progress)
+        settled = walk(
+            database, plan, task, analyst=self.analyst, progress=progress,
+            closed=lambda: self._closed,
+        )  # fmt: skip
         return self._answer(plan, settled.outcome, settled.charged)
 
     def _check_budget(self, plan: Plan) -> None:
@@ -142,6 +145,7 @@ class Connection:
         """Plan a query; free of charge, reads no private row. The last plan is kept."""
         self._open()
         given = arguments.parameters(parameters)
+        query = arguments.plain(query)
         asked = [query, *map(_typed, given), *((n, _typed(v)) for n, v in accuracy.items())]
         latest = self._latest
         if latest is not None and latest[0] == asked:

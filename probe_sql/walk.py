@@ -14,8 +14,8 @@ import numpy as np
 
 from probe_sql import algorithms, faults
 from probe_sql.database import Database
-from probe_sql.errors import Interrupted, LedgerError, ProbeError, ScanError
-from probe_sql.ledger import Ledger, Receipt
+from probe_sql.errors import Interrupted, LedgerError, ProbeError, ScanError, Stopped
+from probe_sql.ledger import STOPPED, Ledger, Receipt
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan
@@ -49,21 +49,23 @@ def scan(database: Database, plan: Plan, progress: Progress | None) -> Exact:
 
 
 def walk(
-    database: Database, plan: Plan, task: Task, *, analyst: str | None, sql: str,
-    progress: Progress | None = None,
+    database: Database, plan: Plan, task: Task, *, analyst: str | None,
+    progress: Progress | None = None, closed: Callable[[], bool] = lambda: False,
     scan: Callable[[Database, Plan, Progress | None], Exact] = scan,
 ) -> Settled:  # fmt: skip
     """Spend: charge a planned query, scan, decide its task by noisy values, and settle.
 
     Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
     drawn before it says durably that the query draws. The charge is lowered afterwards to
-    the realised loss, or to the price of a scan, or of a failure, where that is more.
+    the realised loss, or to the price of a scan, or of a failure, where that is more. `closed`
+    says whether the caller has hung up, which is no failure.
     """
     ledger = database.ledger
-    receipt = ledger.reserve(analyst, Loss.asked(plan.accuracy.epsilon), sql=sql)
+    receipt = ledger.reserve(analyst, Loss.asked(plan.accuracy.epsilon), sql=plan.query.sql)
     watched = None if progress is None else _Watched(progress)
     with contextlib.ExitStack() as stack:
         meter: VaultMeter | None = None
+        stop: Stopped | None = None
         try:
             faults.point("session.reserved")
             exact = stack.enter_context(scan(database, plan, watched))
@@ -77,9 +79,13 @@ def walk(
             outcome = decide(plan, task, meter)
         except BaseException as error:
             cancelled = watched is not None and watched.raised is error
-            ending = ("interrupted", "progress") if cancelled else _ending(error)
-            _fail(error, ledger, receipt, meter, *ending)
-            raise
+            ending = ("interrupted", "progress") if cancelled else _ending(error, closed())
+            stop = _fail(error, ledger, receipt, meter, *ending)
+            if stop is None:
+                raise
+        if stop is not None:  # outside of the except: no context tells how the scan ended
+            raise stop
+        assert meter is not None
         faults.point("session.decided")
         charged = meter.settle(outcome.status)
         faults.point("session.settled")
@@ -138,34 +144,44 @@ class _Watched:
             raise
 
 
-_UNCOUNTED = ("lost", "closed", "denied")  # no row decides these: not the failures that count
+_UNCOUNTED = ("lost", "closed")  # the link to the data ended: not the failures that count
 
 
-def _ending(error: BaseException) -> tuple[str, str | None]:
+def _ending(error: BaseException, closed: bool) -> tuple[str, str | None]:
     """How a query ended that raised this after its scan had begun, and the class of failure."""
+    # What the engine reports counts though the connection was closed: a row may have decided it.
+    if isinstance(error, Stopped):
+        return "interrupted", STOPPED
     if isinstance(error, ScanError):
         return "interrupted" if error.failure in _UNCOUNTED else "failed", error.failure
     if isinstance(error, Interrupted | LedgerError) or not isinstance(error, Exception):
         return "interrupted", None
-    return "failed", "internal"
+    return ("interrupted", "closed") if closed else ("failed", "internal")
 
 
 def _fail(
     error: BaseException, ledger: Ledger, receipt: Receipt, meter: VaultMeter | None, outcome: str,
     reason: str | None,
-) -> None:  # fmt: skip
-    """Settle a query that raised; the error says what that cost, and what follows from it."""
+) -> Stopped | None:  # fmt: skip
+    """Settle a query that raised; the error says what that cost, and what follows from it.
+
+    Privacy: raise what is returned instead: it does not tell whether this scan failed too.
+    """
     try:
         if meter is not None:
             charged = meter.settle(outcome, reason)
         else:
             charged = ledger.settle(receipt, Loss.NOTHING, outcome=outcome, reason=reason)
+    except Stopped as stop:
+        stop.__context__ = None
+        return stop
     except LedgerError:
         if isinstance(error, LedgerError):
-            return  # it says already why the ledger would not go on
+            return None  # it says already why the ledger would not go on
         raise
     if isinstance(error, ProbeError):
         cost = f"The scan had begun, so it is charged: epsilon {charged.epsilon:.6g}."
         if ledger.stopped():
             cost += f" {ledger.user!r} may not ask until the owner has looked."
         error.why = f"{error.why} {cost}" if error.why else cost
+    return None

@@ -177,8 +177,14 @@ def _connection(parser: argparse.ArgumentParser) -> None:
         "--analyst", metavar="NAME", help="whose budget pays, as the policy names them"
     )
     parser.add_argument(
-        "--ledger", metavar="FILE", help="the ledger (default: beside the database)"
+        "--ledger", metavar="FILE", type=_named, help="the ledger (default: beside the database)"
     )
+
+
+def _named(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("the path of the ledger is empty")
+    return text
 
 
 def _format(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:

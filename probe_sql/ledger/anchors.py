@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,7 +23,8 @@ class Anchor:
     """A ledger's head: its id, the sequence number and hash of a row, units spent there.
 
     `analysts` are the units that each has spent there; None in an anchor of format 1, which
-    knew the total alone. Sequence number 0, without an id: a ledger was about to be created here.
+    knew the total alone; `failures` are those that count against each user. Sequence number 0,
+    without an id: a ledger was about to be created here.
     """
 
     ledger: str | None
@@ -30,13 +32,14 @@ class Anchor:
     hash: str
     spent: int
     analysts: tuple[tuple[str | None, int], ...] | None = ()
+    failures: tuple[tuple[str, int], ...] = ()
 
     def dump(self) -> bytes:
         """As the file's content."""
         said: dict[str, object] = {"format": 2} | asdict(self)
         if self.analysts is None:
             said["format"] = 1
-            del said["analysts"]
+            del said["analysts"], said["failures"]
         return (json.dumps(said) + "\n").encode()
 
     @classmethod
@@ -46,7 +49,9 @@ class Anchor:
             said = json.loads(text)
             known = said["analysts"] if said["format"] > 1 else None
             analysts = None if known is None else tuple((name, int(n)) for name, n in known)
-            anchor = cls(said["ledger"], said["seq"], said["hash"], said["spent"], analysts)
+            failures = tuple((str(user), int(n)) for user, n in said.get("failures", ()))
+            head = (said["ledger"], said["seq"], said["hash"], said["spent"])
+            anchor = cls(*head, analysts, failures)
             sound = anchor.dump() == text and anchor.seq >= 0 and anchor.spent >= 0
         except (ValueError, TypeError, KeyError):
             return None
@@ -90,7 +95,7 @@ class AnchorFile:
         """Put the anchor of a ledger about to be created here, unless there is one."""
         if self.path.exists():
             return
-        own = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        own = draft_of(self.path)
         _write_durably(own, BEGUN.dump(), self._mode)
         try:
             os.link(own, self.path)
@@ -144,9 +149,17 @@ def state_directory() -> Path | None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder of the state directory, for this user alone."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
+    """Make a folder of the state directory, and that one, for this user alone."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):  # `parents=True` would give those above to whom the umask says
+        one.mkdir(exist_ok=True, mode=0o700)
+    for one in (folder.parent, folder):
+        one.chmod(0o700)
+
+
+def draft_of(path: Path) -> Path:
+    """A name beside `path` that no other thread or process writes to."""
+    return path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
 
 
 def in_state_directory(ledger: Path) -> AnchorFile | None:

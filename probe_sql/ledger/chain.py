@@ -113,7 +113,7 @@ class Row(NamedTuple):
     """
 
     seq: int
-    # created, reserved, drawing, settled, unlocked, carried, adopted or retired
+    # created, reserved, drawing, settled, unlocked, carried, recalled, adopted or retired
     event: str
     number: int
     time: str
@@ -277,6 +277,9 @@ class Book:
             return row.units == 0
         if row.event == "unlocked":
             return row.units == 0 and self.failures.pop(row.kind or "", 0) > 0
+        if row.event == "recalled":
+            self.failures[row.kind or ""] = self.failures.get(row.kind or "", 0) + 1
+            return row.units == 0 and bool(row.kind)
         return row.event == "carried"
 
     def _go_on(self, row: Row) -> tuple[int, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,6 +25,21 @@ def absent(path: Path) -> LedgerError:
         f"There is no ledger at {path}.",
         why="Every query is charged to a ledger before it is answered.",
         fix="Check the path, or open it with create=True if the database never had one.",
+    )
+
+
+def no_file(path: Path, mode: int) -> LedgerError:
+    """Something that is no regular file is in the ledger's place."""
+    if stat.S_ISDIR(mode):
+        what = "a directory"
+    elif stat.S_ISFIFO(mode):
+        what = "a pipe"
+    else:
+        what = "a socket" if stat.S_ISSOCK(mode) else "a device"
+    return LedgerError(
+        f"The ledger {path} is {what}.",
+        why="What was spent is kept in a file.",
+        fix="Name a file that is a ledger, or one that does not exist yet.",
     )
 
 
@@ -136,12 +152,27 @@ def newer(path: Path) -> LedgerError:
     )
 
 
-def stopped(user: str) -> Stopped:
-    """The operating system's user had as many failed scans as the policy allows."""
+def stopped(user: str, charged: float | None = None) -> Stopped:
+    """The operating system's user had as many failed scans as the policy allows.
+
+    `charged` is the price of a scan that was under way when they were stopped.
+    """
+    why = "A scan failed that no public fact explains, and failures are not covered by epsilon."
+    if charged is not None:
+        why += f" This one was under way, so it is charged: epsilon {charged:.6g}."
     return Stopped(
         f"The user {user!r} may not ask until the owner of the data has looked.",
-        why="A scan failed that no public fact explains, and failures are not covered by epsilon.",
+        why=why,
         fix=f"The owner looks at `probe-sql ledger DB`, then runs it with `--unlock {user}`.",
+    )
+
+
+def not_owner(path: Path, what: str) -> LedgerError:
+    """Somebody else's ledger is to be changed in a way that is its owner's."""
+    return LedgerError(
+        f"Only the owner of the ledger {path} may {what}.",
+        why="It belongs to another user of this machine.",
+        fix="Ask the owner of the data to do it.",
     )
 
 

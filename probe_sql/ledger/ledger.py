@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,15 +14,19 @@ from typing import Self
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import complaints
-from probe_sql.ledger.chain import OUTCOMES, Hold, Open, Row
+from probe_sql.ledger.chain import OUTCOMES, Hold, Open
 from probe_sql.ledger.locks import Presence, Turns
 from probe_sql.ledger.log import Log, storable
+from probe_sql.ledger.record import OWNERS, enter
 from probe_sql.ledger.store import as_ledger_error
 from probe_sql.ledger.takeover import take_over
-from probe_sql.ledger.users import system_user
+from probe_sql.ledger.users import owns, system_user
 from probe_sql.ledger.values import BudgetState, Entry, Receipt, issue
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
+
+STOPPED = "stopped"
+"""The class of a scan that ended because another one of its user had failed."""
 
 
 class Ledger:
@@ -113,6 +116,12 @@ class Ledger:
         """Canonical path of the file."""
         return self._log.path
 
+    @property
+    def owned(self) -> bool:
+        """Whether this process runs as the owner of the file, or as root."""
+        with as_ledger_error(self.path):
+            return owns(self.path)
+
     def close(self) -> None:
         """Anchor what was settled and release the file; the ledger opens it again if used."""
         if self._log.lagging:
@@ -184,12 +193,15 @@ class Ledger:
         """Turn a hold into one that may draw; durable when this returns.
 
         Privacy: impossible once the hold is gone, so what was settled at the price of a failure
-        has drawn nothing.
+        has drawn nothing. Stopped where another scan of the same user has failed meanwhile: the
+        end of this one would be one more bit.
         """
         faults.point("ledger.draw.before")
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
             self._check(receipt, "scanning")
+            if self._stopped():
+                raise complaints.stopped(self._user)
             row = self._log.book.draft(
                 "drawing",
                 time=self._now(),
@@ -213,6 +225,8 @@ class Ledger:
 
         That is the loss that was drawn, but at least what a scan costs, and at least
         what a failure costs where the query was not answered. `reason` is the class of a failure.
+        Raises Stopped, once it is settled, for a scan that failed after its user was stopped: it
+        looks like one that did not fail, which `draw` refuses.
 
         Privacy: a loss above the reservation is an InternalError and leaves the charge as
         it is. Until this is durable the reservation is charged in full: that may take until the
@@ -224,7 +238,13 @@ class Ledger:
             raise InternalError(f"A query cannot end as {outcome!r}.")
         with self._log.store.transaction("IMMEDIATE", durable=outcome == "failed"):
             self._log.catch_up()
-            price = max(drawn, Loss(self._check(receipt).floor(outcome)))
+            held = self._check(receipt)
+            late = held.state == "scanning" and (
+                reason == STOPPED or (outcome == "failed" and self._stopped())
+            )
+            if late:
+                outcome, reason = "interrupted", STOPPED
+            price = max(drawn, Loss(held.floor(outcome)))
             if price.units > receipt.units:
                 raise InternalError(
                     "More was drawn than was reserved.",
@@ -232,10 +252,16 @@ class Ledger:
                     fix="Report this: the reservation stays charged in full.",
                 )
             self._settle(receipt.number, receipt.analyst, price.units, outcome, reason)
+        if outcome == "failed":
+            self._follow(None)  # whoever was stopped asks no more, which would bring the anchors up
+        if late:
+            raise complaints.stopped(self._user, price.epsilon)
         return price
 
     def unlock(self, user: str) -> None:
         """Forget the failures of one of the operating system's users: the owner has looked."""
+        if not self.owned:
+            raise complaints.not_owner(self.path, "let a stopped user ask again")
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
             if storable(user) not in self._log.book.failures:
@@ -267,7 +293,7 @@ class Ledger:
         """All reservations in order, from a chain verified to its first row; for the owner."""
         found: dict[int, Entry] = {}
         with self._log.store.transaction("DEFERRED"):
-            self._log.replay(lambda row: _record(found, row))
+            self._log.replay(lambda row: enter(found, row))
         return iter(found.values())
 
     def own_entries(self, analyst: str | None) -> Iterator[Entry]:
@@ -277,7 +303,7 @@ class Ledger:
         """
         name = None if analyst is None else storable(analyst)
         for entry in self.entries():
-            query = entry.outcome not in _OWNERS
+            query = entry.outcome not in OWNERS
             if query and entry.analyst == name and entry.user in (None, self._user):
                 yield entry
 
@@ -416,30 +442,3 @@ class Ledger:
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-
-
-_OWNERS = ("unlocked", "carried", "adopted", "retired")  # entries of the owner, not queries
-
-
-def _record(found: dict[int, Entry], row: Row) -> None:
-    """Enter a verified row of the log into the owner's record."""
-    if row.event == "settled":
-        reason = "" if row.kind is None else f": {row.kind}"
-        outcome = f"{row.outcome}{reason}"
-        found[row.number] = replace(found[row.number], charged_units=row.units, outcome=outcome)
-    elif row.event == "drawing":
-        found[row.number] = replace(found[row.number], outcome="open")
-    elif row.event != "created":
-        hold = None if row.hold is None else Hold.load(row.hold)
-        waiting = "open" if hold is None else "scanning"
-        found[row.number] = Entry(
-            number=row.number,
-            time=row.time,
-            analyst=row.analyst,
-            sql=row.sql or "",
-            kind=row.kind or row.event,
-            reserved_units=row.units,
-            charged_units=row.units,
-            outcome=waiting if row.event == "reserved" else row.event,
-            user=hold.user if hold is not None else row.kind if row.event == "unlocked" else None,
-        )

@@ -1,7 +1,8 @@
-"""One file, several names: a hard link finds the ledger of the other name.
+"""One file, several names: a hard link, or a mount of a file, finds the ledger of the other name.
 
 The path is a file's identity, so that a file replaced at its path keeps its ledger. Device
-and inode are a second key: they lead from one name of a file to another.
+and inode are a second key: they lead from one name of a file to another. A file system gives
+the inode of a removed file to the next one, so a note of an inode holds size and time too.
 """
 
 from __future__ import annotations
@@ -10,26 +11,54 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger.anchors import make_private, state_directory
+from probe_sql.ledger.anchors import draft_of, make_private, state_directory
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """Under which name a file's ledger was found, and how large and how old the file was."""
+
+    name: str
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, name: str) -> _Note:
+        status = os.stat(name)
+        return cls(name, status.st_size, status.st_mtime_ns)
+
+    def same(self, status: os.stat_result) -> bool:
+        """Whether a file of the same inode is that file, not a later one that got its inode."""
+        return (self.size, self.changed) == (status.st_size, status.st_mtime_ns)
+
+    def dump(self) -> bytes:
+        return b"%d %d %b" % (self.size, self.changed, os.fsencode(self.name))
+
+    @classmethod
+    def load(cls, text: bytes) -> _Note:
+        size, changed, name = text.split(b" ", 2)
+        return cls(os.fsdecode(name), int(size), int(changed))
 
 
 def known_as(name: str) -> str:
-    """The name of a file beside which its ledger lies: `name`, or that of a hard link.
+    """The name of a file beside which its ledger lies: `name`, or another of its names.
 
     Privacy: where other names exist and none of those that can be found has a ledger, a fresh
-    one would perhaps be a second budget for the same rows, so that is refused; so are two.
+    one would perhaps be a second budget for the same rows, so that is refused; so are two. So is
+    a file without a ledger that had another name when it was last used, and a ledger there.
     """
     try:
         status = os.stat(name)
     except OSError:
         return name  # whoever opens it says what is wrong
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink < 2:
+    if not stat.S_ISREG(status.st_mode):
         return name
     names = _names(name, status)
-    kept = [one for one in names if any(map(os.path.exists, _traces(one)))]
+    kept = [one for one in names if _has_ledger(one)]
     if len(kept) > 1:
         raise LedgerError(
             f"The file {name} has several names, and more than one of them has a ledger.",
@@ -38,6 +67,14 @@ def known_as(name: str) -> str:
         )
     if kept:
         return kept[0]
+    noted = _noted(status)
+    if noted is not None and noted.same(status) and _has_ledger(noted.name):
+        raise LedgerError(
+            f"The file {name} was {noted.name} before, and its ledger is still there.",
+            why="It has the same rows under another name, so it has no budget of its own.",
+            fix="Put it back; or the owner moves the ledger and its anchor along and runs"
+            " `probe-sql ledger DB --adopt`, or names a ledger with ledger = '...' in the policy.",
+        )
     if len(names) < status.st_nlink:
         raise LedgerError(
             f"The file {name} has other names, and its ledger may lie beside one of them.",
@@ -53,8 +90,8 @@ def remember(name: str) -> None:
         place = _note(os.stat(name))
         if place is not None:
             make_private(place.parent)
-            draft = place.with_name(f"{place.name}.{os.getpid()}.tmp")
-            draft.write_bytes(os.fsencode(name))
+            draft = draft_of(place)
+            draft.write_bytes(_Note.of(name).dump())
             draft.replace(place)
 
 
@@ -64,10 +101,9 @@ def _names(name: str, status: os.stat_result) -> list[str]:
     folder = os.path.dirname(name)
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         found |= {entry.path for entry in entries if entry.inode() == status.st_ino}
-    note = _note(status)
+    note = _noted(status)
     if note is not None:
-        with contextlib.suppress(OSError):
-            found.add(os.fsdecode(note.read_bytes()))
+        found.add(note.name)
     return sorted(one for one in found if _is(one, status))
 
 
@@ -83,8 +119,16 @@ def _note(status: os.stat_result) -> Path | None:
     return None if home is None else home / "files" / f"{status.st_dev}-{status.st_ino}"
 
 
-def _traces(name: str) -> tuple[str, str]:
-    return f"{name}.ledger", f"{name}.ledger.anchor"
+def _noted(status: os.stat_result) -> _Note | None:
+    place = _note(status)
+    try:
+        return None if place is None else _Note.load(place.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _has_ledger(name: str) -> bool:
+    return any(map(os.path.exists, (f"{name}.ledger", f"{name}.ledger.anchor")))
 
 
 def _listed(names: Iterable[str]) -> str:

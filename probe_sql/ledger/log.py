@@ -51,7 +51,6 @@ class Log:
         created = False
         with as_ledger_error(self.path):
             self._find(create)
-        self.store.restrict()
         with self.store.transaction("IMMEDIATE"):
             if not self.store.objects():
                 self._create(identity, create)
@@ -59,6 +58,7 @@ class Log:
             self.upgrade()
         with self.store.transaction("IMMEDIATE"):
             self._load(identity)
+            self.store.restrict()
             self.publish("create" if created else None)
         return created
 
@@ -83,6 +83,7 @@ class Log:
 
     def _find(self, create: bool) -> None:
         """Decide between opening and creating, from the file and the anchors."""
+        self.store.check_kind()
         if self.path.exists():
             return
         known = self.read_anchors()
@@ -122,9 +123,8 @@ class Log:
         self.store.insert(row)
         if row.event != "settled":
             after = self.book.copy()
-            after.analysts[row.analyst] = row.analyst_spent
-            analysts = tuple(after.by_analyst())
-            anchor = Anchor(ledger_id or self.ledger_id, row.seq, row.hash, row.spent, analysts)
+            after.apply(row)
+            anchor = anchor_of(ledger_id or self.ledger_id, after)
             for file in self.anchors:
                 file.stage(anchor)
         self.lagging = True
@@ -204,9 +204,7 @@ class Log:
 
     def publish(self, step: str | None, *, force: bool = False) -> None:
         """Move the anchors that are behind to the head; all of them with `force`."""
-        book = self.book
-        analysts = tuple(book.by_analyst())
-        head = Anchor(self.ledger_id, book.seq, book.head, book.spent, analysts)
+        head = anchor_of(self.ledger_id, self.book)
         if step is not None:
             faults.point(f"ledger.{step}.anchoring")
         late = [file for file in self.anchors if force or _behind(file, head)]
@@ -262,6 +260,13 @@ class Log:
         if book.place is None:
             raise complaints.emptied(self.path)
         return book.place
+
+
+def anchor_of(ledger_id: str, book: Book) -> Anchor:
+    """What an anchor says about a ledger that has come as far as its book."""
+    failures = tuple(sorted(book.failures.items()))
+    analysts = tuple(book.by_analyst())
+    return Anchor(ledger_id, book.seq, book.head, book.spent, analysts, failures)
 
 
 def _behind(file: AnchorFile, head: Anchor) -> bool:

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from probe_sql.errors import LedgerError
+from probe_sql.ledger import complaints
 from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, UPGRADE, VERSION, Row
 
 BUSY_SECONDS = 30.0
 _RETRIED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_MAGIC = b"SQLite format 3\0"
 _SELECT = f"SELECT {', '.join(Row._fields)} FROM log"
 _INSERT = f"INSERT INTO log VALUES ({', '.join('?' * len(Row._fields))})"
 
@@ -47,6 +49,19 @@ class Store:
         self.lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         _stores.add(self)
+
+    def check_kind(self) -> None:
+        """Refuse, untouched, what is neither a file of SQLite's, nor empty, nor missing."""
+        try:
+            mode = self.path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if not stat.S_ISREG(mode):
+            raise complaints.no_file(self.path, mode)
+        with self.path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+        if head and head != _MAGIC:
+            raise _explain(self.path, sqlite3.SQLITE_NOTADB)
 
     def make_file(self) -> None:
         """Put an empty file in place, for whom the mode says; SQLite's own files follow it."""

@@ -9,12 +9,15 @@ from probe_sql.errors import LedgerError
 from probe_sql.ledger import anchors, complaints
 from probe_sql.ledger.anchors import Anchor
 from probe_sql.ledger.chain import Book, Place
-from probe_sql.ledger.log import Log
+from probe_sql.ledger.log import Log, anchor_of
 from probe_sql.ledger.store import as_ledger_error
+from probe_sql.ledger.users import owns
 
 
 def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
     """Append that the ledger is now here; charge what it has forgotten, to whom it belongs.
+
+    Failures that it has forgotten count again.
 
     Privacy: where the ledger that this one is a copy of is still in its place, that one is
     retired first, durably, and everything that it knows is charged here: two copies of one
@@ -23,6 +26,9 @@ def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
     with as_ledger_error(log.path):
         if not log.path.exists():
             raise complaints.absent(log.path)
+        log.store.check_kind()
+        if not owns(log.path):
+            raise complaints.not_owner(log.path, "take it over")
     with log.store.transaction("IMMEDIATE"):
         log.upgrade()
     with log.store.transaction("DEFERRED"):
@@ -41,6 +47,10 @@ def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
         forgotten = [anchor for anchor in known if not log.holds(anchor)] + originals
         for analyst, units in _lost(book, forgotten):
             row = book.draft("carried", time=now(), units=units, analyst=analyst)
+            log.store.insert(row)
+            book.apply(row)
+        for user in _failed(book, forgotten):
+            row = book.draft("recalled", time=now(), units=0, kind=user)
             log.store.insert(row)
             book.apply(row)
         rest = max([0, *(anchor.spent - book.spent for anchor in forgotten)])
@@ -62,6 +72,15 @@ def _lost(book: Book, forgotten: Iterable[Anchor]) -> list[tuple[str, int]]:
     return sorted(most.items())
 
 
+def _failed(book: Book, forgotten: Iterable[Anchor]) -> list[str]:
+    """Users by failures that the book has forgotten, each as often as whatever knows most says."""
+    most: dict[str, int] = {}
+    for anchor in forgotten:
+        for user, count in anchor.failures:
+            most[user] = max(most.get(user, 0), count - book.failures.get(user, 0))
+    return [user for user in sorted(most) for _ in range(most[user])]
+
+
 def _retire_all(paths: Iterable[str | None], place: Place, now: Callable[[], str]) -> list[Anchor]:
     """End every ledger of this name that these paths lead to in favour of `place`; their heads."""
     heads: list[Anchor] = []
@@ -72,8 +91,7 @@ def _retire_all(paths: Iterable[str | None], place: Place, now: Callable[[], str
         if path not in seen and Path(path).exists():
             book = _retire(Path(path), place, now)
             if book is not None:
-                analysts = tuple(book.by_analyst())
-                heads.append(Anchor(place.ledger, book.seq, book.head, book.spent, analysts))
+                heads.append(anchor_of(place.ledger, book))
                 left += [] if book.retired is None else [book.retired]
         seen.add(path)
     return heads
@@ -83,6 +101,9 @@ def _retire(path: Path, place: Place, now: Callable[[], str]) -> Book | None:
     """End the ledger at `path`; what it knew, or None where another ledger has the path by now."""
     original = Log(path, now)
     try:
+        with as_ledger_error(path):
+            if not owns(path):
+                raise complaints.not_owner(path, "end it")
         with original.store.transaction("IMMEDIATE"):
             original.upgrade()
         with original.store.transaction("IMMEDIATE"):

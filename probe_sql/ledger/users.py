@@ -1,8 +1,15 @@
-"""The operating system's name for whoever runs this process."""
+"""Who runs this process, as the operating system says."""
 
 from __future__ import annotations
 
 import os
+
+
+def owns(path: str | os.PathLike[str]) -> bool:
+    """Whether this process runs as the owner of a file, or as root."""
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    return os.geteuid() in (0, os.stat(path).st_uid)
 
 
 def system_user() -> str:

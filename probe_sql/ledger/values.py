@@ -107,8 +107,9 @@ class Entry:
 
     `outcome` is 'answered', 'denied', 'failed', 'interrupted' or 'died', the last three with
     the class of the failure behind a colon where it is known. 'scanning' and 'open' are not
-    settled and charged in full: an open one may have drawn. 'unlocked', 'carried', 'adopted' and
-    'retired' are the owner's acts. `user` is the operating system's, None in older entries.
+    settled and charged in full: an open one may have drawn. 'unlocked', 'carried', 'recalled',
+    'adopted' and 'retired' are the owner's acts. `user` is the operating system's, None in
+    older entries.
     """
 
     number: int

@@ -13,9 +13,13 @@ from probe_sql.policy import load_policy
 def record(
     source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
 ) -> tuple[Entry, ...]:
-    """Who asked what, when, and what it cost, of everybody; never a result."""
+    """Who asked what, when, and what it cost, of everybody; never a result.
+
+    Privacy: for the owner of the ledger's file. Whoever else may open it sees what was asked from
+    their own account.
+    """
     with _open(source, policy, ledger) as book:
-        return tuple(book.entries())
+        return tuple(one for one in book.entries() if book.owned or one.user == book.user)
 
 
 def unlock(
@@ -23,6 +27,8 @@ def unlock(
     ledger: str | os.PathLike[str] | None = None,
 ) -> None:  # fmt: skip
     """Let one of the operating system's users ask again, whose scans had failed.
+
+    Only the owner of the ledger's file may.
 
     Privacy: failures are limited in number and not covered by epsilon, so the owner should know
     from the record why they failed.

@@ -24,7 +24,7 @@ _KEY = re.compile(
     re.I,
 )
 _SECRET = re.compile(r"(password|passwd|pwd|secret|token|sig|accountkey|accesskey)\s*=\s*\S", re.I)
-_USER = re.compile(r":[^@]+@")
+_USER = re.compile(r":[^@]+@|^[^/\\\s@]+/[^@]+@[^/@\s]")  # user:password@, Oracle's user/password@
 _LOGIN = re.compile(r"://[^/?:@\[]*:(?!//|\d*(?:[/?,]|$))")  # a name, and no port after its colon
 
 

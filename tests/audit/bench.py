@@ -103,7 +103,7 @@ class Side:
             return Exact(unsealed(self.exact), self.exact.groups, self.exact.people)
 
         database = self.connection._database
-        settled = walk(database, plan, self.task, analyst=None, sql="audit", scan=again)
+        settled = walk(database, plan, self.task, analyst=None, scan=again)
         outcome = settled.outcome
         returned = np.flatnonzero(outcome.returned).tolist()
         values = []

@@ -219,3 +219,10 @@ def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
 
 def test_version(run: Run) -> None:
     assert run("--version").out.startswith("probe-sql 0.")
+
+
+def test_a_ledger_without_a_name_is_wrong_usage(clinic: Path, run: Run) -> None:
+    ended = run("query", "clinic.duckdb", STEADY, "--ledger", "")
+    assert ended.code == 2
+    assert "the path of the ledger is empty" in ended.err
+    assert not list(clinic.glob("*.ledger"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -169,6 +170,36 @@ def test_a_stopped_user_is_unlocked_by_the_name_that_the_error_says(clinic: Path
     ]  # fmt: skip
     assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
     assert clinic.exists()
+
+
+def test_another_users_ledger_is_not_ones_own_to_unlock_or_to_read(
+    clinic: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever shares the ledger's file is not its owner: they see what they asked themselves."""
+    with connect("clinic.duckdb", "clinic.toml", analyst="maria") as db:
+        db.sql(STEADY)
+
+        def broken(*_: object) -> None:
+            raise scan_error(Failure.OTHER)
+
+        vars(db._database.backend)["measure"] = broken
+        with pytest.raises(ScanError):
+            db.sql(STEADY)
+    place = clinic / "clinic.duckdb.ledger"
+    with monkeypatch.context() as other:
+        other.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
+        for words in (["--unlock", system_user()], ["--adopt"]):
+            ended = run("ledger", "clinic.duckdb", *words)
+            assert ended.code == 1
+            assert "Only the owner of the ledger" in ended.err
+        mine = json.loads(run("ledger", "clinic.duckdb", "--format", "json").out)
+        assert [entry["outcome"] for entry in mine] == ["answered", "failed: other"]
+        other.setattr("probe_sql.ledger.ledger.system_user", lambda: "somebody")
+        theirs = run("ledger", "clinic.duckdb", "--format", "json")
+        assert (theirs.code, json.loads(theirs.out)) == (0, [])
+        other.setattr(os, "geteuid", lambda: 0)
+        assert len(json.loads(run("ledger", "clinic.duckdb", "--format", "json").out)) == 2
+    assert run("ledger", "clinic.duckdb", "--unlock", system_user()).code == 0
 
 
 @pytest.mark.parametrize(("mode", "whom"), [(0o700, None), (0o770, "group"), (0o777, "everybody")])

@@ -78,3 +78,24 @@ def test_input_that_is_no_text_is_explained(clinic: Path) -> None:
     )  # fmt: skip
     assert run.returncode == 1
     assert b"not UTF-8 text" in run.stderr
+
+
+@pytest.mark.parametrize("module", ["probe_sql.cli.main", "argparse", "probe_sql.session"])
+def test_ctrl_c_while_the_program_is_loaded_ends_it_quietly(module: str, tmp_path: Path) -> None:
+    script = f"""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Pressed())
+sys.argv = ["probe-sql", "budget", "nothing.duckdb", "--policy", "nothing.toml"]
+from probe_sql.__main__ import main
+sys.exit(main())
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (130, "interrupted\n")

@@ -40,6 +40,9 @@ ODD = [
     f"https://u:{SECRET}@{NOWHERE}/trips.parquet",
     f"s3://KEY:{SECRET}@bucket/trips.parquet",
     f"u:{SECRET}@{NOWHERE}/d",
+    f"u/{SECRET}@{NOWHERE}/d",
+    f"reader/{SECRET}/ME@host:5432/x",
+    f"reader/{SECRET}@host",
     f"postgresql://reader:{SECRET}/ME@{NOWHERE}/d",
     f"postgresql://reader:a@{SECRET}@{NOWHERE}/d",
     f"postgresql://reader:a?{SECRET}@{NOWHERE}/d",
@@ -194,7 +197,7 @@ def test_a_password_on_the_command_line_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_what_may_hold_a_secret_is_told(tmp_path: Path) -> None:
-    assert all(holds_secret(source) for source in (*ODD[:16], *SOUND))
+    assert all(holds_secret(source) for source in (*ODD[:19], *SOUND))
     plain = ("postgresql://u@h:5432/d", "postgresql://h:5432/d", "trips.parquet", "spark:local[2]",
              "C:\\data\\x.duckdb", str(tmp_path))  # fmt: skip
     assert not any(holds_secret(source) for source in plain)

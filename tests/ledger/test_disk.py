@@ -125,7 +125,7 @@ def test_a_directory_that_does_not_exist(open_ledger: OpenLedger, path: Path) ->
 
 def test_a_directory_in_the_ledgers_place(open_ledger: OpenLedger, path: Path) -> None:
     path.mkdir()
-    with pytest.raises(LedgerError, match="cannot be opened"):
+    with pytest.raises(LedgerError, match="is a directory"):
         open_ledger()
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from probe_sql.errors import LedgerError
+from probe_sql.errors import LedgerError, Stopped
 from probe_sql.ledger import Ledger
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
@@ -109,3 +111,67 @@ def test_an_original_that_cannot_be_ended_is_in_the_way(path: Path, copy: Path) 
         adopt(copy)
     os.unlink(path)
     adopt(copy).close()
+
+
+def fail(ledger: Ledger) -> None:
+    receipt = ledger.reserve("maria", Loss.asked(0.0625), sql="")
+    ledger.settle(receipt, Loss.NOTHING, outcome="failed", reason="other")
+
+
+@pytest.mark.parametrize("known", ["anchor", "original"])
+def test_a_stop_is_not_forgotten_with_an_older_copy(
+    path: Path, open_ledger: OpenLedger, tmp_path: Path, known: str
+) -> None:
+    """Put back over the ledger, or adopted elsewhere: whoever was stopped stays so."""
+    older = tmp_path / "older" / path.name
+    older.parent.mkdir()
+    with open_ledger(budget=OWN) as ledger:
+        drawing(ledger, "maria", 0.125)
+    copy_all(path, older)
+    with open_ledger(budget=OWN) as ledger:
+        fail(ledger)
+        assert ledger.stopped()
+        user = ledger.user
+    if known == "anchor":
+        with path.open("r+b") as file:
+            file.truncate()
+            file.write(older.read_bytes())
+    with adopt(path if known == "anchor" else older) as ledger:
+        assert ledger.stopped()
+        with pytest.raises(Stopped):
+            ledger.reserve("maria", Loss.asked(0.0625), sql="")
+        assert [(entry.outcome, entry.user) for entry in ledger.entries()][1:] == [
+            ("carried", None), ("recalled", user), ("adopted", None),
+        ]  # fmt: skip
+        ledger.unlock(user)
+        assert not ledger.stopped()
+        ledger.audit()
+
+
+def test_an_anchor_knows_a_failure_at_once(path: Path, open_ledger: OpenLedger) -> None:
+    """Who is stopped asks no more, and a process may be killed before it closes the ledger."""
+    ledger = open_ledger(budget=OWN)
+    fail(ledger)
+    said = json.loads(path.with_name(f"{path.name}.anchor").read_bytes())
+    assert said["failures"] == [[ledger.user, 1]]
+    ledger.unlock(ledger.user)
+    said = json.loads(path.with_name(f"{path.name}.anchor").read_bytes())
+    assert said["failures"] == []
+
+
+def test_another_users_original_is_not_ended(
+    copy: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may read a shared ledger can copy it, and does not end it by that."""
+    stat, mine = os.stat, path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+
+    def owned(name: Any, **options: Any) -> os.stat_result:
+        found = stat(name, **options)
+        if str(name) != str(copy):
+            return found
+        return os.stat_result((*found[:4], mine + 1, *found[5:]))
+
+    monkeypatch.setattr(os, "stat", owned)
+    with pytest.raises(LedgerError, match="cannot be ended"):
+        adopt(copy)

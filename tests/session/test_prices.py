@@ -105,9 +105,7 @@ def test_a_failed_scan_costs_a_failure_and_stops_the_user(database: Path) -> Non
     assert last.outcome in ("answered", "denied")
 
 
-@pytest.mark.parametrize(
-    "failure", [Failure.INTERRUPTED, Failure.LOST, Failure.CLOSED, Failure.DENIED]
-)
+@pytest.mark.parametrize("failure", [Failure.INTERRUPTED, Failure.LOST, Failure.CLOSED])
 def test_a_cancelled_or_lost_scan_costs_a_failure_and_stops_no_one(
     database: Path, failure: Failure
 ) -> None:

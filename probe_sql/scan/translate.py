@@ -14,6 +14,7 @@ from sqlglot import exp
 from probe_sql.errors import Refused
 from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.rows import TRY
+from probe_sql.types import Kind
 
 # Names, structure, three-valued logic and counting: the same on every engine.
 _PLAIN = (
@@ -23,6 +24,7 @@ _PLAIN = (
     exp.Count, exp.Min, exp.Distinct, exp.Tuple, exp.Order, exp.Ordered, exp.Window, exp.Qualify,
     exp.DataType,
 )  # fmt: skip
+_CHOICES = (exp.Case, exp.Coalesce, exp.Nullif, exp.Anonymous)
 Function = Callable[[exp.Anonymous], exp.Expr]
 # What DuckDB trims, Unicode's space separators: an engine that is told so trims the same.
 SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
@@ -46,6 +48,8 @@ class Translator:
 
     def translate(self, node: exp.Expr) -> exp.Expr:
         """The node in the engine's terms; raises `Refused` where there is no such thing."""
+        if isinstance(node, _CHOICES) and self.kinds.of(node).kind is Kind.NULL:
+            return exp.Null()  # of NULLs alone; some engines would take the choice for a text
         handler = getattr(self, f"on_{node.key}", None)
         if handler is not None:
             return handler(node)  # type: ignore[no-any-return]
@@ -66,6 +70,14 @@ class Translator:
             else:
                 args[name] = value
         return type(node)(**args)
+
+    def on_alias(self, node: exp.Alias) -> exp.Expr:
+        """A column of an inner query; a filter that is NULL would be taken for a text there."""
+        made = self.parts(node)
+        condition = node.alias[:1] == "f" and node.alias[1:].isdigit()
+        if condition and self.kinds.of(node.this).kind is Kind.NULL:
+            made.set("this", exp.Cast(this=made.this, to=exp.DataType.build("BOOLEAN")))
+        return made
 
     def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
         """A function of the allowlist."""

@@ -26,7 +26,7 @@ from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.failures import UNDRAWN, Failure, scan_error
 from probe_sql.vault.postgres_address import Address, read_address, shorter, unreachable
-from probe_sql.vault.postgres_checks import BEHIND, alike, hidden, unfixed, unreadable
+from probe_sql.vault.postgres_checks import BEHIND, alike, computed, hidden, unfixed, unreadable
 from probe_sql.vault.postgres_types import COLUMNS, column_type
 from probe_sql.vault.runner import Runner
 
@@ -184,7 +184,8 @@ class PostgresRemote:
         """Raise `OperationalError` for a table whose rows are not all there, or not fixed.
 
         Privacy: row-level security would have the role's rights decide which rows are counted,
-        and under a view that shows other values each time one row could be several.
+        and under a view that shows other values each time one row could be several. A view that
+        computes could fail for one row alone, and tell of it for nothing.
         """
         for table in (*policy.tables, *policy.public):
             shape = find(self._engine.shapes, table)
@@ -203,9 +204,11 @@ class PostgresRemote:
             raise unreadable(table) if denied else hidden(table)
 
     def _check_rows(self, table: Table, shape: Shape) -> None:
-        foreign, volatile = self._run(BEHIND, [self._address.schema, shape.name])[0]
+        foreign, volatile, raising = self._run(BEHIND, [self._address.schema, shape.name])[0]
         if foreign or volatile:
             raise unfixed(table.name, foreign)
+        if raising:
+            raise computed(table.name)
         person = find({name: name for name in shape.columns}, table.unit.column or "")
         probe: Statement = (self._engine.nothing(shape.name, person), ())
         if self._tried([probe]) is Failure.OTHER:

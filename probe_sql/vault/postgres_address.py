@@ -92,11 +92,11 @@ def read_address(url: str) -> Address:
             fix="statement_timeout=90s, 30min or 2h; 0 for no limit",
         )
     known = {**_DEFAULTS, **{k: v for k, v in parameters.items() if v is not None}}
-    if "-" in (word[:1] for word in str(known["options"]).split()):
+    if known["options"]:  # a backslash or a quote may hide what libpq makes of it
         raise InterfaceError(
             "The URL holds settings of the session.",
             why="They would decide what a scan sees; it has settings of its own.",
-            fix="Leave options=-c... out. The owner can set what a role needs with ALTER ROLE.",
+            fix="Leave options=... out. The owner can set what a role needs with ALTER ROLE.",
         )
     known["client_encoding"] = "UTF8"
     return Address(known, ours.get("schema") or "public", timeout)

@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from probe_sql.errors import OperationalError
 
+# Nodes of a view's rule that cannot raise for a row, by both names where versions differ.
+# `CoerceViaIO`, subqueries, aggregates, functions in FROM, DISTINCT and the rest are not here.
+_NODES = (
+    "ALIAS", "ARRAY", "ARRAYEXPR", "BOOLEANTEST", "BOOLEXPR", "CASE", "CASEEXPR", "CASETESTEXPR",
+    "CASEWHEN", "COALESCE", "COALESCEEXPR", "COLLATE", "COLLATEEXPR", "CONST", "DISTINCTEXPR",
+    "FROMEXPR", "FUNCEXPR", "JOINEXPR", "NULLIFEXPR", "NULLTEST", "OPEXPR", "QUERY",
+    "RANGETBLENTRY", "RANGETBLREF", "RELABELTYPE", "RTE", "RTEPERMISSIONINFO",
+    "SCALARARRAYOPEXPR", "SETOPERATIONSTMT", "TARGETENTRY", "VAR", "WHEN",
+)  # fmt: skip
+_TYPES = (
+    "bool", "bpchar", "date", "float4", "float8", "int2", "int4", "int8", "interval", "name",
+    "numeric", "text", "time", "timestamp", "timestamptz", "uuid",
+)  # fmt: skip
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
 # What lies behind a table: views, to their ends, and partitions. A materialised view has rows of
 # its own. A rule's text names the functions it calls, since those of the server are in no list.
-BEHIND = """
+# Functions that cannot raise: the server's own comparisons of `_TYPES`, and casts to wider types;
+# a comparison of texts without a collation raises. In a rule's text a { that is no node's is
+# escaped, and taken for an unknown node here: that refuses.
+BEHIND = f"""
 WITH RECURSIVE reached(oid, relkind) AS (
   SELECT c.oid, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = $1 AND c.relname = $2
@@ -21,12 +43,42 @@ WITH RECURSIVE reached(oid, relkind) AS (
 ), rules(text) AS (
   SELECT w.ev_action::text FROM pg_rewrite w JOIN reached r ON r.oid = w.ev_class
   WHERE r.relkind = 'v'
+), calls(id, by) AS (
+  SELECT DISTINCT f.found[1]::oid, coalesce(f.found[2]::oid, 0) FROM rules CROSS JOIN LATERAL
+    regexp_matches(text, ':(?:op)?funcid (\\d+)(?:[^{{}}]*:inputcollid (\\d+))?', 'g') f(found)
+), types(oid) AS (
+  SELECT oid FROM pg_type
+  WHERE typnamespace = 'pg_catalog'::regnamespace AND typname IN ({_listed(_TYPES)})
+), sure(id) AS (
+  SELECT p.oid FROM pg_amop a
+  JOIN pg_am m ON m.oid = a.amopmethod AND m.amname = 'btree'
+  JOIN pg_operator x ON x.oid = a.amopopr
+  JOIN pg_operator o ON o.oid IN (x.oid, x.oprnegate)
+  JOIN pg_proc p ON p.oid = o.oprcode
+  JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'internal'
+  WHERE p.pronamespace = 'pg_catalog'::regnamespace
+    AND o.oprleft IN (SELECT oid FROM types) AND o.oprright IN (SELECT oid FROM types)
+  UNION
+  SELECT c.castfunc FROM pg_cast c WHERE c.castcontext = 'i' AND (
+    c.castsource IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'float4'::regtype)
+    AND c.casttarget IN ('int4'::regtype, 'int8'::regtype, 'float4'::regtype, 'float8'::regtype,
+                         'numeric'::regtype)
+    OR c.castsource IN ('bpchar'::regtype, 'name'::regtype) AND c.casttarget = 'text'::regtype)
 )
 SELECT
   EXISTS (SELECT FROM reached WHERE relkind = 'f'),
   EXISTS (SELECT FROM rules WHERE text LIKE '%:tsmhandler %') OR EXISTS (
-    SELECT FROM rules CROSS JOIN LATERAL regexp_matches(text, ':(?:op)?funcid (\\d+)', 'g') f(id)
-    JOIN pg_proc p ON p.oid = f.id[1]::oid WHERE p.provolatile = 'v')
+    SELECT FROM calls JOIN pg_proc p ON p.oid = calls.id WHERE p.provolatile = 'v'),
+  EXISTS (SELECT FROM rules WHERE text LIKE '%:multidims true%')
+  OR EXISTS (
+    SELECT FROM rules CROSS JOIN LATERAL regexp_matches(text, '\\{{([A-Z_]*)', 'g') n(label)
+    WHERE n.label[1] NOT IN ({_listed(_NODES)}))
+  OR EXISTS (
+    SELECT FROM calls LEFT JOIN pg_proc p ON p.oid = calls.id
+    WHERE calls.id NOT IN (SELECT id FROM sure) OR calls.by = 0 AND EXISTS (
+      SELECT FROM pg_type t WHERE t.oid = ANY (p.proargtypes) AND t.typcollation <> 0))
+  OR EXISTS (SELECT FROM reached r JOIN pg_attribute a ON a.attrelid = r.oid
+             WHERE a.attgenerated = 'v')
 """
 
 
@@ -61,7 +113,19 @@ def unfixed(table: str, foreign: bool) -> OperationalError:
     return OperationalError(
         f"The view {table} may show other values each time it is read.",
         why="It samples rows, or calls a function that is VOLATILE, such as random().",
-        fix="Declare functions that read alone STABLE or IMMUTABLE, or use a materialized view.",
+        fix="Use a materialized view.",
+    )
+
+
+def computed(table: str) -> OperationalError:
+    """Reading a row could raise: then whether a query fails would tell of it."""
+    return OperationalError(
+        f"The view {table} computes, and its rows are computed anew by every query.",
+        why="What it computes may fail for one row, and whether a query fails must not tell of it. "
+        "Views of columns, constants, comparisons, CASE, coalesce, joins and UNION ALL are read "
+        "as they are; casts, arithmetic, functions, subqueries, groups and virtual columns not.",
+        fix=f"CREATE MATERIALIZED VIEW instead: its rows are computed once. Or make {table} a "
+        "table, with GENERATED ALWAYS AS (...) STORED for what is computed.",
     )
 
 
@@ -70,5 +134,5 @@ def alike(table: str, column: str) -> OperationalError:
     return OperationalError(
         f"People in {table} cannot be told apart by {column}.",
         why="PostgreSQL cannot say of two values of its type whether they are equal.",
-        fix="Name another column in unit, or show this one as text in a view.",
+        fix="Name another column in unit, or show this one as text in a materialized view.",
     )

@@ -27,8 +27,9 @@ from probe_sql.vault.failures import UNDRAWN, Failure, scan_error
 from probe_sql.vault.remote import Carried, Remote
 from probe_sql.vault.runner import Runner
 from probe_sql.vault.sources import Spark
-from probe_sql.vault.spark_files import check_format, file_marks
+from probe_sql.vault.spark_files import check_files, file_marks, repeated
 from probe_sql.vault.spark_link import Link, library, plain
+from probe_sql.vault.spark_views import check_view
 from probe_sql.vault.steady import steadily
 
 T = TypeVar("T")
@@ -121,12 +122,15 @@ class SparkRemote:
         return self._columns
 
     def check(self, policy: Policy) -> None:
-        """Raise `OperationalError` for a table whose files are not all rows."""
+        """Raise `OperationalError` for a table whose files are not all rows, each of them once,
+        and for a view that could fail for a row."""
         for table in (*policy.tables, *policy.public):
             frame = find(self._frames, table)
-            if frame is not None:
-                work = partial(check_format, frame=frame, table=table)
-                self._run(work, f"the table {table}")
+            if frame is None:
+                continue
+            checks = (check_files, check_view) if table in policy.tables else (check_files,)
+            for check in checks:
+                self._run(partial(check, frame=frame, table=table), f"the table {table}")
 
     def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
         """All rows of a public table as text, column by column."""
@@ -168,6 +172,8 @@ class SparkRemote:
         marks = self._run(lambda _session: file_marks(frame))
         if find(self._paths, table.name) is not None and not any("path=" in m for m in marks):
             raise scan_error(Failure.FILE)  # there were files when its columns were read
+        if repeated(marks):
+            raise scan_error(Failure.FILE)  # a link that was not there on opening
         return marks
 
     def missing_people(self, table: Table) -> bool:

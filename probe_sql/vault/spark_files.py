@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -24,11 +25,30 @@ def file_marks(frame: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def check_format(session: Any, frame: Any, table: str) -> None:
-    """Raise `OperationalError` where a log, which is not read here, says which files are rows.
+def repeated(marks: Sequence[str]) -> bool:
+    """Whether one of the lists, as `file_marks` gives them, has a file under two names.
 
-    Privacy: rows that were deleted by the log alone would come back.
+    Privacy: each of its rows would count twice, and noise is drawn for one.
     """
+    for listed in marks:
+        files = [_same(path) for path in _PATH.findall(listed)]
+        if len(set(files)) != len(files):
+            return True
+    return False
+
+
+def check_files(session: Any, frame: Any, table: str) -> None:
+    """Raise `OperationalError` where the files are not all rows, or one of them comes twice.
+
+    Privacy: rows that were deleted by a log alone, which is not read here, would come back.
+    """
+    if repeated(file_marks(frame)):
+        raise OperationalError(
+            f"The table {table} reads a file twice.",
+            why="A link leads to another of its files, or its pattern names one twice: each row "
+            "would count as two.",
+            fix="Remove the link from the folder, or name each file once.",
+        )
     known: dict[str, Sequence[str] | None] = {}
 
     def names(folder: str) -> Sequence[str] | None:
@@ -44,6 +64,17 @@ def check_format(session: Any, frame: Any, table: str) -> None:
             format_ = table_format(folder, names)
             if format_ is not None:
                 raise _more_than_files(table, format_)
+
+
+def _same(path: str) -> object:
+    """What two names of one file have in common; a file that is not on this machine has one."""
+    if path.startswith("file:"):
+        try:
+            state = os.stat("/" + path.removeprefix("file:").lstrip("/"))
+        except OSError:
+            return path
+        return (state.st_dev, state.st_ino)
+    return path
 
 
 def _more_than_files(table: str, format_: str) -> OperationalError:

@@ -6,6 +6,7 @@ and nothing else: what is set, registered and cached here is seen by nobody else
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import threading
@@ -27,6 +28,8 @@ _CONTEXT = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
 }
+# PySpark writes the text of an error to these by itself, whatever Spark's own level is.
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _FILES = ("FAILED_READ_FILE", "PATH_NOT_FOUND", "CANNOT_READ_FILE", "UNABLE_TO_INFER_SCHEMA")
 _MEMORY = ("java.lang.OutOfMemoryError", "org.apache.spark.memory.SparkOutOfMemoryError")
 _DEPTH = 20  # causes of a cause that are looked at
@@ -63,6 +66,7 @@ class Link:
 
     def start(self) -> None:
         """Begin a session; raises `InterfaceError` where there is nothing to begin it with."""
+        silence()
         base = self._source.session
         if base is None:
             base = self._started()
@@ -150,6 +154,7 @@ class Link:
         """Our session, for work that starts now in this thread and can be cancelled."""
         if self._session is None:
             raise InterfaceError("The database is closed.", fix="Connect again.")
+        silence()
         self._asked = False
         self._session.sparkContext.setJobGroup(self._group, "probe-sql", interruptOnCancel=True)
         return self._session
@@ -208,6 +213,15 @@ def library() -> Any:
     if pyspark is None:
         raise InterfaceError("Spark needs the package pyspark.", fix=_INSTALL)
     return pyspark
+
+
+def silence() -> None:
+    """Switch PySpark's own loggers of errors off, for this process.
+
+    Privacy: the text of an error may quote a cell, and they would print it on standard error.
+    """
+    for name in _LOGGERS:
+        logging.getLogger(name).disabled = True
 
 
 def plain(error: ProbeError) -> ProbeError:

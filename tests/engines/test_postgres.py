@@ -37,22 +37,29 @@ class Postgres:
         return open_backend(self._server.url(schema=self._server.load(source)), policy)
 
     def endless(self, policy: Policy) -> Backend:
-        return self._view("SELECT r.* FROM events_ r CROSS JOIN generate_series(1, 1e11::int8)",
-                          policy)  # fmt: skip
+        return self._view("SELECT r.* FROM events_ r, many a, many b, many c", policy)[1]
 
     def failing(self, policy: Policy) -> Backend:
+        """The view was of columns when it was opened: one that computes is refused."""
         names = [name for name in events.SCHEMA.names if name != "small"]
         columns = ", ".join(f'"{name}"' for name in names)
         cast = f"CAST(coalesce(note, '') || '{SECRET}' AS integer) AS small"
-        return self._view(f"SELECT {columns}, {cast} FROM events_", policy)
+        schema, backend = self._view(f"SELECT {columns}, small FROM events_", policy)
+        with self._server.owner() as connection:
+            connection.execute(f"SET search_path = {schema}")
+            connection.execute(
+                f"CREATE OR REPLACE VIEW events AS SELECT {columns}, {cast} FROM events_"
+            )
+        return backend
 
-    def _view(self, select: str, policy: Policy) -> Backend:
+    def _view(self, select: str, policy: Policy) -> tuple[str, Backend]:
         schema = self._server.load({"events_": events.events(50), "sites": events.sites()})
         with self._server.owner() as connection:
             connection.execute(f"SET search_path = {schema}")
+            connection.execute("CREATE TABLE many AS SELECT generate_series(1, 10000) AS n")
             connection.execute(f"CREATE VIEW events AS {select}")
             connection.execute(f"GRANT SELECT ON events TO {READER}")
-        return open_backend(self._server.url(schema=schema), policy)
+        return schema, open_backend(self._server.url(schema=schema), policy)
 
 
 class TestPostgres(Contract, Failing):

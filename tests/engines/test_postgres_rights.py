@@ -137,7 +137,7 @@ def test_a_view_that_shows_other_values_each_time_is_refused(
     )
     with pytest.raises(OperationalError, match="other values each time") as caught:
         counted(server, schema)
-    assert "STABLE" in str(caught.value)
+    assert "materialized view" in str(caught.value)
 
 
 def test_a_foreign_table_is_refused(server: Server) -> None:
@@ -179,7 +179,16 @@ def test_people_of_a_type_without_equality_are_refused_on_opening(
 
 @pytest.mark.parametrize(
     "options",
-    ["-c%20row_security=on", "--gin_fuzzy_search_limit=1", "-c%20role=owner", "-c%20app.tenant=1"],
+    [
+        "-c%20row_security=on",
+        "--gin_fuzzy_search_limit=1",
+        "-c%20role=owner",
+        "-c%20app.tenant=1",
+        "%5C-%5C-app.tenant=99",
+        "%5C-c%20app.tenant=99",
+        "x",
+        "%20",
+    ],
 )
 def test_settings_in_the_url_are_refused(options: str, server: Server) -> None:
     with pytest.raises(InterfaceError, match="settings of the session") as caught:
@@ -204,8 +213,9 @@ def test_the_role_s_own_time_limit_holds_where_it_is_shorter(server: Server) -> 
     schema = server.load({"events_": events.events(50), "sites": events.sites()})
     run(
         server,
-        f"CREATE VIEW {schema}.events AS SELECT r.* FROM {schema}.events_ r"
-        " CROSS JOIN generate_series(1, 100000000000)",
+        f"CREATE TABLE {schema}.many AS SELECT generate_series(1, 10000) AS n",
+        f"CREATE VIEW {schema}.events AS SELECT r.* FROM {schema}.events_ r,"
+        f" {schema}.many a, {schema}.many b, {schema}.many c",
         f"GRANT SELECT ON {schema}.events TO {READER}",
         f"ALTER ROLE {READER} SET statement_timeout = '300ms'",
     )

@@ -83,15 +83,19 @@ class Misbehaving:
         )
 
     def failing(self, policy: Policy) -> Backend:
-        """The cast of the view is not total, and Spark's message quotes what it meets."""
+        """The cast of the view is not total, and Spark's message quotes what it meets.
+
+        Such a view is refused on opening, so it takes the place of another afterwards.
+        """
+        backend: Any = self._opened(f"SELECT * FROM {self._rows}", policy)
         failing = f"CAST(IF(id = 7, '{SECRET}', '1') AS INT)"
-        session().conf.set("spark.sql.ansi.enabled", "true")
-        try:
-            return self._opened(
-                f"SELECT * EXCEPT (small), {failing} AS small FROM {self._rows}", policy
-            )
-        finally:
-            session().conf.set("spark.sql.ansi.enabled", "false")
+        ours = backend._remote._link.begin()
+        ours.conf.set("spark.sql.ansi.enabled", "true")
+        frame = ours.sql(f"SELECT * EXCEPT (small), {failing} AS small FROM {self._rows}")
+        frame.createOrReplaceTempView(backend._remote._views["events"])
+        ours.conf.set("spark.sql.ansi.enabled", "false")
+        opened: Backend = backend
+        return opened
 
     def _opened(self, sql: str, policy: Policy) -> Backend:
         session().sql(sql).createOrReplaceTempView("events")

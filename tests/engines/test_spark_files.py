@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from probe_sql.errors import OperationalError
+from probe_sql.errors import OperationalError, ScanError
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy
 from probe_sql.vault.backend import Backend
@@ -94,3 +94,32 @@ def test_a_view_of_such_a_folder_is_refused_where_the_policy_names_it(tmp_path: 
         open_backend(session(), None).close()
     finally:
         session().catalog.dropTempView("events")
+
+
+@pytest.mark.parametrize("how", ["symbolic link", "hard link", "pattern"])
+def test_a_file_that_is_listed_twice_is_refused(how: str, tmp_path: Path) -> None:
+    """Each of its rows would count as two."""
+    written = Replaced(tmp_path)
+    file, other = written.folder / "0.parquet", written.folder / "latest.parquet"
+    path = str(written.folder)
+    if how == "symbolic link":
+        other.symlink_to(file)
+    elif how == "hard link":
+        other.hardlink_to(file)
+    else:
+        path += "{,/0.parquet}"
+    source = Spark(tables={"events": path}, session=session())
+    with pytest.raises(OperationalError, match="reads a file twice"):
+        open_backend(source, events.policy())
+
+
+def test_a_link_that_comes_later_fails_the_query(tmp_path: Path) -> None:
+    written = Replaced(tmp_path)
+    policy = events.policy()
+    backend = written.open(policy)
+    plan = make_plan(SIDES, policy.with_types(backend.schemas()), engine=backend.engine)
+    assert sum(measured(backend, plan)[2]) > 0
+    (written.folder / "latest.parquet").symlink_to(written.folder / "0.parquet")
+    with pytest.raises(ScanError):
+        measured(backend, plan)
+    backend.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,7 @@ from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
 from probe_sql.vault.rehearsal import Rehearsal, WouldDraw
+from probe_sql.vault.runner import Watched, asked_again
 from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
 
 Progress = Callable[[float], None]
@@ -143,6 +145,7 @@ class Connection:
         self._ledger = ledger
         self._sampler = sampler
         self._closed = False
+        self._watching: set[int] = set()  # threads in a caller's progress
         self._latest: tuple[list[Any], Plan] | None = None
         self.policy = policy
         self.analyst = analyst
@@ -159,9 +162,12 @@ class Connection:
         Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
         drawn before it says durably that the query draws. The charge is lowered afterwards to
         the realised loss, or to the price of a scan, or of a failure, where that is more. What
-        public facts decide comes before, and is free.
+        public facts decide comes before, and is free. `progress` gets the seconds since the scan
+        began, from time to time, and nothing else: what it raises cancels the scan.
         """
         arguments.callback(progress)
+        if threading.get_ident() in self._watching:
+            raise asked_again()
         plan = self.plan(query, parameters, **accuracy)
         if plan.query.explain:
             return explain(plan)
@@ -174,7 +180,7 @@ class Connection:
         if denied is not None:
             return self._answer(plan, denied, 0.0)
         receipt = self._ledger.reserve(self.analyst, plan.accuracy.epsilon, sql=query)
-        watched = None if progress is None else _Watched(progress)
+        watched = None if progress is None else Watched(progress, self._watching)
         with contextlib.ExitStack() as stack:
             meter: VaultMeter | None = None
             try:
@@ -208,7 +214,7 @@ class Connection:
             return None
         return outcome if outcome.status == "denied" else None
 
-    def _scan(self, plan: Plan, progress: Progress | None) -> Exact:
+    def _scan(self, plan: Plan, progress: Watched | None) -> Exact:
         """Scan; where memory ran out, perhaps because of others, once more and alone."""
         measure = partial(self._backend.measure, plan.scan, plan.accuracy.fuse, progress)
         try:
@@ -365,11 +371,15 @@ class Connection:
         self._backend.interrupt()
 
     def close(self) -> None:
-        """Close the database and the ledger; safe to call twice."""
+        """End what runs and close the database and the ledger; safe to call twice."""
+        if threading.get_ident() in self._watching:
+            raise asked_again()
         if not self._closed:
             self._closed = True
-            self._backend.close()
-            self._ledger.close()
+            try:
+                self._backend.close()
+            finally:
+                self._ledger.close()
 
     def _open(self) -> None:
         if self._closed:
@@ -383,21 +393,6 @@ class Connection:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
-
-
-class _Watched:
-    """A caller's progress that remembers what it raised: that is a way to cancel."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self.raised: BaseException | None = None
-
-    def __call__(self, share: float) -> None:
-        try:
-            self._progress(share)
-        except BaseException as error:
-            self.raised = error
-            raise
 
 
 _UNCOUNTED = ("lost", "closed", "denied")  # no row decides these: not the failures that count

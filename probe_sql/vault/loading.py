@@ -11,27 +11,23 @@ or read once, whole, on opening: it fails there, for everyone and every query al
 
 from __future__ import annotations
 
-import csv
-import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 import duckdb
 import numpy as np
 
-from probe_sql.errors import OperationalError
 from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
 from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
+from probe_sql.vault.csv_files import check_quotes, header
 from probe_sql.vault.sources import Files, Frame, Layout, Texts
 from probe_sql.vault.views import Catalogue, catalogue
 
 CATALOG = "source"  # the attached database
 WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
-_DELIMITERS = (",", ";", "\t", "|")
 _FRAME = "probe_sql frame"
 _AS_STORED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.DATE)
 
@@ -349,53 +345,27 @@ def _load_csv(
     paths: Sequence[Path],
     types: Mapping[str, SqlType],
 ) -> None:
-    """Read the first line as the names and the rest as text, then cast what is declared."""
-    delimiter, header = _header(paths, types)
-    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header)))
+    """Read the first line as the names and the rest as text, then cast what is declared.
+
+    Privacy: in two steps. Otherwise DuckDB casts while it reads, where a cell that does not fit is
+    an error of its line, and the row is left out instead of having a NULL.
+    """
+    delimiter, names = header(paths, types)
+    check_quotes(paths, delimiter)
+    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     places: dict[str, int] = {}
-    for place, column in enumerate(header):
+    for place, column in enumerate(names):
         if not types or fold(column) in types:
             places.setdefault(column, place)
     select = ", ".join(_typed(f"c{place}", column, types) for column, place in places.items())
     connection.execute(
-        f"CREATE TABLE {identifier(table)} AS SELECT {select} FROM read_csv({_paths(paths)},"
+        f"CREATE TABLE {identifier(table)} AS WITH texts AS MATERIALIZED (FROM"
+        f" read_csv({_paths(paths)},"
         f" auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"',"
         f" escape = '\"', columns = {{{fields}}}, null_padding = true, ignore_errors = true,"
-        f" strict_mode = false){'' if types else ' LIMIT 0'}"
+        f" strict_mode = false, parallel = false){'' if types else ' LIMIT 0'})"
+        f" SELECT {select} FROM texts"
     )
-
-
-def _header(paths: Sequence[Path], types: Mapping[str, SqlType]) -> tuple[str, list[str]]:
-    """The delimiter and the names of the columns: the delimiter is the one under which most
-    declared columns appear in the first line. No other line is looked at."""
-    lines = [_first_record(path) for path in paths]
-    best: tuple[int, int, str] | None = None
-    for rank, delimiter in enumerate(_DELIMITERS):
-        names = next(csv.reader([lines[0]], delimiter=delimiter), [])
-        wanted = sum(fold(n.strip()) in types for n in names) if types else len(names)
-        if best is None or (wanted, -rank) > best[:2]:
-            best = (wanted, -rank, delimiter)
-    assert best is not None
-    delimiter = best[2]
-    header = [n.strip() for n in next(csv.reader([lines[0]], delimiter=delimiter), [])]
-    if best[0] == 0:
-        raise OperationalError(
-            f"The first line of {paths[0].name} names no column that the policy declares.",
-            why="A CSV file begins with the names of its columns.",
-            fix="Add that line, or declare the columns in the policy.",
-        )
-    if any(line != lines[0] for line in lines):
-        raise OperationalError(
-            "The CSV files do not begin with the same line.",
-            why="Files of one table have the same columns in the same order.",
-        )
-    return delimiter, header
-
-
-def _first_record(path: Path) -> str:
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with cast(IO[str], opener(path, "rt", encoding="utf-8-sig", errors="replace")) as file:
-        return file.readline(1 << 20).rstrip("\r\n")
 
 
 def _paths(paths: Sequence[Path]) -> str:

@@ -23,6 +23,7 @@ from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
 from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
 from probe_sql.vault.csv_files import check_quotes, header
+from probe_sql.vault.parquet_files import check_alike
 from probe_sql.vault.sources import Files, Frame, Layout, Texts
 from probe_sql.vault.views import Catalogue, catalogue
 
@@ -232,6 +233,9 @@ def _load_private(
     value that does not fit becomes NULL instead of an error."""
     types = {} if declared is None else _declared_types(connection, policy, declared)
     if isinstance(source, Files) and source.format == "parquet":
+        people = declared is not None and declared.unit.column is not None
+        # The rows that stay of a person are chosen by a hash of all columns, declared or not.
+        check_alike(connection, source.paths, () if people else types)
         _load_parquet(connection, table, source.paths, types)
     elif isinstance(source, Files):
         _load_csv(connection, table, source.paths, types)

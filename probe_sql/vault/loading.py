@@ -52,6 +52,7 @@ class Step:
 
 
 _BAD_VIEW = "Write TRY_CAST instead of CAST in the view, or make it a table."
+_BAD_COLUMN = "Write TRY_CAST instead of CAST in its generated columns, or store their values."
 _BAD_ROW = "Correct what DuckDB cannot hold: texts that are not UTF-8, moments out of range."
 
 
@@ -72,8 +73,10 @@ def load(
             known = _policy_name(policy, table)
             if fold(known) in copied or (policy is not None and not _named(policy, known)):
                 continue
-            computed = ("main", table) not in known_here.tables
-            yield Step(f"the view {table}", _BAD_VIEW) if computed else Step(f"the table {table}")
+            stored = ("main", table) in known_here.tables
+            computed = not stored or known_here.computes(("main", table))
+            what = f"the {'table' if stored else 'view'} {table}"
+            yield Step(what, (_BAD_COLUMN if stored else _BAD_VIEW) if computed else None)
             declared = policy.find_table(known) if policy is not None else None
             name = identifier(_loaded_name(policy, known))
             if computed and declared is not None:
@@ -107,9 +110,9 @@ def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def _load_view(
     connection: duckdb.DuckDBPyConnection, name: str, known: Catalogue, view: str, declared: Table
 ) -> None:
-    """Show a view of the owner's in a form that no row can make fail, or else its rows, copied."""
-    place = ("main", view)
-    total = known.total(connection, place) if place in known.views else None
+    """Show a view of the owner's, or a table with generated columns, in a form that no row can
+    make fail, or else its rows, copied."""
+    total = known.total(connection, ("main", view))
     plain = _without_collations(connection, view)
     if total is None:
         wanted = _wanted(declared)
@@ -117,8 +120,9 @@ def _load_view(
         listed = ", ".join(identifier(column) for column in columns if fold(column) in wanted)
         origin = f"{CATALOG}.main.{identifier(view)}"
         # Without any of its columns the policy is wrong, and its own check says so.
-        select = f"SELECT {listed} FROM {origin}" if listed else f"FROM {origin} LIMIT 0"
-        connection.execute(f"CREATE TABLE {name} AS SELECT *{plain} FROM ({select})")
+        limit = "" if listed else " LIMIT 0"
+        select = f"SELECT {listed or '*'} FROM (SELECT *{plain} FROM {origin}){limit}"
+        connection.execute(f"CREATE TABLE {name} AS {select}")
         return
     columns = _columns(connection, view, of=f"database_name = '{CATALOG}'")
     listed = ", ".join(map(identifier, columns))

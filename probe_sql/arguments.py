@@ -108,7 +108,7 @@ def callback(value: Any) -> None:
     if value is not None and not callable(value):
         raise InterfaceError(
             f"progress must be a function, not {_kind(value)}",
-            fix="progress=lambda share: print(share)",
+            fix="progress=lambda seconds: print(seconds)",
         )
 
 

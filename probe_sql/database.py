@@ -44,8 +44,10 @@ class Database:
 
     def close(self) -> None:
         """Close the source and the ledger; safe to call twice."""
-        self.backend.close()
-        self.ledger.close()
+        try:
+            self.backend.close()
+        finally:
+            self.ledger.close()
 
 
 def open_database(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +25,7 @@ from probe_sql.policy import Policy, load_policy
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.vault.addresses import holds_secret
 from probe_sql.vault.memory import sealed
+from probe_sql.vault.runner import Watched, asked_again
 from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
 from probe_sql.walk import Progress, denied_unread, walk
 
@@ -76,6 +78,7 @@ class Connection:
     def __init__(self, database: Database, analyst: str | None = None) -> None:
         self._database = database
         self._closed = False
+        self._watching: set[int] = set()  # threads in a caller's progress
         self._latest: tuple[list[Any], Plan] | None = None
         self.policy = database.policy
         self.analyst = analyst
@@ -90,9 +93,12 @@ class Connection:
         """Answer a query, or explain it if it begins with EXPLAIN.
 
         Privacy: only `walk` reads private rows, and it charges first. What public facts decide
-        comes before, and is free.
+        comes before, and is free. `progress` gets the seconds since the scan began, from time to
+        time, and nothing else: what it raises cancels the scan.
         """
         arguments.callback(progress)
+        if threading.get_ident() in self._watching:
+            raise asked_again()
         plan, database = self.plan(query, parameters, **accuracy), self._database
         if plan.query.explain:
             return explain(plan)
@@ -104,8 +110,9 @@ class Connection:
         denied = denied_unread(plan, task)
         if denied is not None:
             return self._answer(plan, denied, Loss.NOTHING)
+        watched = None if progress is None else Watched(progress, self._watching)
         settled = walk(
-            database, plan, task, analyst=self.analyst, progress=progress,
+            database, plan, task, analyst=self.analyst, progress=watched,
             closed=lambda: self._closed,
         )  # fmt: skip
         return self._answer(plan, settled.outcome, settled.charged)
@@ -212,7 +219,9 @@ class Connection:
         self._database.backend.interrupt()
 
     def close(self) -> None:
-        """Close the database and the ledger; safe to call twice."""
+        """End what runs and close the database and the ledger; safe to call twice."""
+        if threading.get_ident() in self._watching:
+            raise asked_again()
         if not self._closed:
             self._closed = True
             self._database.close()

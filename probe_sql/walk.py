@@ -22,6 +22,7 @@ from probe_sql.plan.plan import Plan
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.rehearsal import Rehearsal, WouldDraw
+from probe_sql.vault.runner import Watched
 
 Progress = Callable[[float], None]
 
@@ -35,7 +36,7 @@ class Settled:
     loss: float
 
 
-def scan(database: Database, plan: Plan, progress: Progress | None) -> Exact:
+def scan(database: Database, plan: Plan, progress: Watched | None) -> Exact:
     """Scan; where memory ran out, perhaps because of others, once more and alone."""
     measure = partial(database.backend.measure, plan.scan, plan.accuracy.fuse, progress)
     try:
@@ -50,8 +51,8 @@ def scan(database: Database, plan: Plan, progress: Progress | None) -> Exact:
 
 def walk(
     database: Database, plan: Plan, task: Task, *, analyst: str | None,
-    progress: Progress | None = None, closed: Callable[[], bool] = lambda: False,
-    scan: Callable[[Database, Plan, Progress | None], Exact] = scan,
+    progress: Watched | None = None, closed: Callable[[], bool] = lambda: False,
+    scan: Callable[[Database, Plan, Watched | None], Exact] = scan,
 ) -> Settled:  # fmt: skip
     """Spend: charge a planned query, scan, decide its task by noisy values, and settle.
 
@@ -62,13 +63,12 @@ def walk(
     """
     ledger = database.ledger
     receipt = ledger.reserve(analyst, Loss.asked(plan.accuracy.epsilon), sql=plan.query.sql)
-    watched = None if progress is None else _Watched(progress)
     with contextlib.ExitStack() as stack:
         meter: VaultMeter | None = None
         stop: Stopped | None = None
         try:
             faults.point("session.reserved")
-            exact = stack.enter_context(scan(database, plan, watched))
+            exact = stack.enter_context(scan(database, plan, progress))
             faults.point("session.scanned")
             ledger.draw(receipt)
             faults.point("session.drawing")
@@ -78,7 +78,7 @@ def walk(
             )  # fmt: skip
             outcome = decide(plan, task, meter)
         except BaseException as error:
-            cancelled = watched is not None and watched.raised is error
+            cancelled = progress is not None and progress.raised is error
             ending = ("interrupted", "progress") if cancelled else _ending(error, closed())
             stop = _fail(error, ledger, receipt, meter, *ending)
             if stop is None:
@@ -127,21 +127,6 @@ def denied_unread(plan: Plan, task: Task) -> Outcome | None:
 
 
 # --- queries that raise ----------------------------------------------------------------------
-
-
-class _Watched:
-    """A caller's progress that remembers what it raised: that is a way to cancel."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self.raised: BaseException | None = None
-
-    def __call__(self, share: float) -> None:
-        try:
-            self._progress(share)
-        except BaseException as error:
-            self.raised = error
-            raise
 
 
 _UNCOUNTED = ("lost", "closed")  # the link to the data ended: not the failures that count

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Publics = Mapping[str, "PublicTable"]
 
+OWN_NAMES = ("probe_sql_", "probe_sql ")  # of what the engine makes while it works
+
 NO_TABLE = (
     "tables",
     "no table is declared, so nothing could be asked",
@@ -30,6 +32,11 @@ def problems(
 ) -> list[Problem]:
     """Everything that no part can see on its own."""
     found = Findings("")
+    for kind, names in (("tables", tables), ("public", public)):
+        for name in names:
+            if fold(name).startswith(OWN_NAMES):
+                what = "names of tables that begin with probe_sql are the engine's own"
+                found.add(place(kind, name), what, "rename the table, or make a view of it")
     for name in public:
         private = find(tables, name)
         if private is not None:

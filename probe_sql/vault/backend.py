@@ -14,7 +14,7 @@ from probe_sql.policy.model import Policy
 from probe_sql.types import SqlType
 from probe_sql.vault.exact import Exact
 
-Progress = Callable[[float], None]
+Progress = Callable[[], None]  # called while a scan runs; takes nothing that a row could decide
 Schemas = Mapping[str, Mapping[str, SqlType]]
 
 
@@ -45,8 +45,9 @@ class Backend(Protocol):
     def measure(self, scan: Scan, fuse: bool = True, progress: Progress | None = None) -> Exact:
         """Exact measures of every group of the domain, in domain order, sealed.
 
-        `fuse` False makes one scan for each measure. `progress` gets a fraction from time to
-        time once the scan has taken half a second. Ctrl-C and `interrupt` end it.
+        `fuse` False makes one scan for each measure. `progress` is called ten times
+        a second once a statement has taken half a second, and told nothing: how far a scan
+        has come would tell how many rows there are. Ctrl-C and `interrupt` end it.
         """
         ...
 

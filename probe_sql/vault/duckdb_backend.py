@@ -268,9 +268,8 @@ class DuckDBBackend:
 
     def _measured(self, statements: Sequence[str], progress: Progress | None) -> list[Ints]:
         columns: list[Ints] = []
-        for index, sql in enumerate(statements):
-            part = _share(progress, index, len(statements))
-            columns += self._run(partial(_columns, sql=sql, prefix="m"), part)
+        for sql in statements:
+            columns += self._run(partial(_columns, sql=sql, prefix="m"), progress)
         return columns
 
     def _statements(self, scan: Scan, fuse: bool, domain: _Domain) -> list[str]:
@@ -315,7 +314,8 @@ class DuckDBBackend:
 
     def _run(self, work: Callable[[Connection], T], progress: Progress | None = None) -> T:
         """Run work that may fail; its failure becomes an error with a text of ours."""
-        self._check_open()
+        if self._closed:  # between two statements, by another thread
+            raise scan_error(Failure.CLOSED)
         outcome = self._runner.run(work, progress)
         if outcome is Failure.BROKEN:
             self._restart()
@@ -337,12 +337,19 @@ class DuckDBBackend:
         self._runner.interrupt()
 
     def close(self) -> None:
-        """Close the database and remove what was spilled; safe to call twice."""
+        """End what runs, close the database and remove what was spilled; safe to call twice."""
         with self._closing:
             if self._closed:
                 return
             self._closed = True
-            self._connection.close()
+            try:
+                self._runner.end(self._connection.close)
+            except InterfaceError:
+                self._closed = False  # a progress function asked: the scan it watches goes on
+                raise
+            except BaseException:
+                self._workplace.close()
+                raise
             self._workplace.close()
 
     def __repr__(self) -> str:
@@ -401,10 +408,3 @@ def _key_rows(connection: Connection, sql: str, outputs: Sequence[int]) -> list[
 
 def _in_utc(value: Any) -> Any:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
-
-
-def _share(progress: Progress | None, index: int, count: int) -> Progress | None:
-    """Progress of one scan of several as progress of all."""
-    if progress is None or count == 1:
-        return progress
-    return lambda fraction: progress((index + fraction) / count)

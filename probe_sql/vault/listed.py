@@ -17,7 +17,7 @@ import numpy as np
 from probe_sql.errors import PolicyError, Problem, Refused
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.checks import show
-from probe_sql.policy.keys import ListKeys
+from probe_sql.policy.keys import IntegerKeys, ListKeys
 from probe_sql.policy.model import Policy
 from probe_sql.policy.names import find, place
 from probe_sql.types import Kind, SqlType
@@ -51,19 +51,29 @@ def make_list(connection: duckdb.DuckDBPyConnection, name: str, keys: ListKeys) 
 
 
 def check_lists(policy: Policy, schemas: Schemas, run: Run) -> list[Problem]:
-    """The lists of keys in which two keys are one to their column, or none of its values."""
+    """The lists and ranges of keys in which two keys are one to their column, or none of its
+    values."""
     problems = []
     for table in policy.tables.values():
         schema: Mapping[str, SqlType] = find(schemas, table.name) or {}
         for column in table.columns.values():
             type_ = find(schema, column.name)
-            if not isinstance(column.keys, ListKeys) or type_ is None or type_.kind is Kind.OTHER:
+            if type_ is None or type_.kind is Kind.OTHER:
                 continue
-            what = _trouble(column.keys, type_, run)
+            keys = _listed(column.keys, type_)
+            what = None if keys is None else _trouble(keys, type_, run)
             if what is not None:
                 at = place("tables", table.name, "columns", column.name, "keys")
                 problems.append(Problem(at, what, f"write keys that are {type_.name} values"))
     return problems
+
+
+def _listed(keys: object, type_: SqlType) -> ListKeys | None:
+    """The keys that show whether a column can hold all: of a range in a DECIMAL, its ends."""
+    if isinstance(keys, IntegerKeys) and type_.kind is Kind.DECIMAL:
+        last = keys.last - (keys.last - keys.first) % keys.step
+        return ListKeys(tuple(dict.fromkeys((keys.first, last))))
+    return keys if isinstance(keys, ListKeys) else None
 
 
 def _trouble(keys: ListKeys, type_: SqlType, run: Run) -> str | None:

@@ -11,27 +11,24 @@ or read once, whole, on opening: it fails there, for everyone and every query al
 
 from __future__ import annotations
 
-import csv
-import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 import duckdb
 import numpy as np
 
-from probe_sql.errors import OperationalError
 from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.model import Policy, Table
 from probe_sql.policy.names import find, fold
 from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
+from probe_sql.vault.csv_files import check_quotes, header
+from probe_sql.vault.parquet_files import check_alike
 from probe_sql.vault.sources import Files, Frame, Layout, Texts
 from probe_sql.vault.views import Catalogue, catalogue
 
 CATALOG = "source"  # the attached database
 WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
-_DELIMITERS = (",", ";", "\t", "|")
 _FRAME = "probe_sql frame"
 _AS_STORED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.DATE)
 
@@ -55,6 +52,7 @@ class Step:
 
 
 _BAD_VIEW = "Write TRY_CAST instead of CAST in the view, or make it a table."
+_BAD_COLUMN = "Write TRY_CAST instead of CAST in its generated columns, or store their values."
 _BAD_ROW = "Correct what DuckDB cannot hold: texts that are not UTF-8, moments out of range."
 
 
@@ -75,8 +73,10 @@ def load(
             known = _policy_name(policy, table)
             if fold(known) in copied or (policy is not None and not _named(policy, known)):
                 continue
-            computed = ("main", table) not in known_here.tables
-            yield Step(f"the view {table}", _BAD_VIEW) if computed else Step(f"the table {table}")
+            stored = ("main", table) in known_here.tables
+            computed = not stored or known_here.computes(("main", table))
+            what = f"the {'table' if stored else 'view'} {table}"
+            yield Step(what, (_BAD_COLUMN if stored else _BAD_VIEW) if computed else None)
             declared = policy.find_table(known) if policy is not None else None
             name = identifier(_loaded_name(policy, known))
             if computed and declared is not None:
@@ -110,9 +110,9 @@ def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def _load_view(
     connection: duckdb.DuckDBPyConnection, name: str, known: Catalogue, view: str, declared: Table
 ) -> None:
-    """Show a view of the owner's in a form that no row can make fail, or else its rows, copied."""
-    place = ("main", view)
-    total = known.total(connection, place) if place in known.views else None
+    """Show a view of the owner's, or a table with generated columns, in a form that no row can
+    make fail, or else its rows, copied."""
+    total = known.total(connection, ("main", view))
     plain = _without_collations(connection, view)
     if total is None:
         wanted = _wanted(declared)
@@ -120,8 +120,9 @@ def _load_view(
         listed = ", ".join(identifier(column) for column in columns if fold(column) in wanted)
         origin = f"{CATALOG}.main.{identifier(view)}"
         # Without any of its columns the policy is wrong, and its own check says so.
-        select = f"SELECT {listed} FROM {origin}" if listed else f"FROM {origin} LIMIT 0"
-        connection.execute(f"CREATE TABLE {name} AS SELECT *{plain} FROM ({select})")
+        limit = "" if listed else " LIMIT 0"
+        select = f"SELECT {listed or '*'} FROM (SELECT *{plain} FROM {origin}){limit}"
+        connection.execute(f"CREATE TABLE {name} AS {select}")
         return
     columns = _columns(connection, view, of=f"database_name = '{CATALOG}'")
     listed = ", ".join(map(identifier, columns))
@@ -236,6 +237,9 @@ def _load_private(
     value that does not fit becomes NULL instead of an error."""
     types = {} if declared is None else _declared_types(connection, policy, declared)
     if isinstance(source, Files) and source.format == "parquet":
+        people = declared is not None and declared.unit.column is not None
+        # The rows that stay of a person are chosen by a hash of all columns, declared or not.
+        check_alike(connection, source.paths, () if people else types)
         _load_parquet(connection, table, source.paths, types)
     elif isinstance(source, Files):
         _load_csv(connection, table, source.paths, types)
@@ -349,53 +353,27 @@ def _load_csv(
     paths: Sequence[Path],
     types: Mapping[str, SqlType],
 ) -> None:
-    """Read the first line as the names and the rest as text, then cast what is declared."""
-    delimiter, header = _header(paths, types)
-    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header)))
+    """Read the first line as the names and the rest as text, then cast what is declared.
+
+    Privacy: in two steps. Otherwise DuckDB casts while it reads, where a cell that does not fit is
+    an error of its line, and the row is left out instead of having a NULL.
+    """
+    delimiter, names = header(paths, types)
+    check_quotes(paths, delimiter)
+    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     places: dict[str, int] = {}
-    for place, column in enumerate(header):
+    for place, column in enumerate(names):
         if not types or fold(column) in types:
             places.setdefault(column, place)
     select = ", ".join(_typed(f"c{place}", column, types) for column, place in places.items())
     connection.execute(
-        f"CREATE TABLE {identifier(table)} AS SELECT {select} FROM read_csv({_paths(paths)},"
+        f"CREATE TABLE {identifier(table)} AS WITH texts AS MATERIALIZED (FROM"
+        f" read_csv({_paths(paths)},"
         f" auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"',"
         f" escape = '\"', columns = {{{fields}}}, null_padding = true, ignore_errors = true,"
-        f" strict_mode = false){'' if types else ' LIMIT 0'}"
+        f" strict_mode = false, parallel = false){'' if types else ' LIMIT 0'})"
+        f" SELECT {select} FROM texts"
     )
-
-
-def _header(paths: Sequence[Path], types: Mapping[str, SqlType]) -> tuple[str, list[str]]:
-    """The delimiter and the names of the columns: the delimiter is the one under which most
-    declared columns appear in the first line. No other line is looked at."""
-    lines = [_first_record(path) for path in paths]
-    best: tuple[int, int, str] | None = None
-    for rank, delimiter in enumerate(_DELIMITERS):
-        names = next(csv.reader([lines[0]], delimiter=delimiter), [])
-        wanted = sum(fold(n.strip()) in types for n in names) if types else len(names)
-        if best is None or (wanted, -rank) > best[:2]:
-            best = (wanted, -rank, delimiter)
-    assert best is not None
-    delimiter = best[2]
-    header = [n.strip() for n in next(csv.reader([lines[0]], delimiter=delimiter), [])]
-    if best[0] == 0:
-        raise OperationalError(
-            f"The first line of {paths[0].name} names no column that the policy declares.",
-            why="A CSV file begins with the names of its columns.",
-            fix="Add that line, or declare the columns in the policy.",
-        )
-    if any(line != lines[0] for line in lines):
-        raise OperationalError(
-            "The CSV files do not begin with the same line.",
-            why="Files of one table have the same columns in the same order.",
-        )
-    return delimiter, header
-
-
-def _first_record(path: Path) -> str:
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with cast(IO[str], opener(path, "rt", encoding="utf-8-sig", errors="replace")) as file:
-        return file.readline(1 << 20).rstrip("\r\n")
 
 
 def _paths(paths: Sequence[Path]) -> str:

@@ -32,9 +32,7 @@ def set_limits(connection: duckdb.DuckDBPyConnection, limits: Resources, spill: 
     """Give the connection its memory, its threads and a directory to spill to."""
     free = shutil.disk_usage(spill).free
     settings = [
-        "SET enable_progress_bar_print = false",
-        "SET progress_bar_time = 0",
-        "SET enable_progress_bar = true",
+        "SET enable_progress_bar = false",
         "SET TimeZone = 'UTC'",
         "SET pandas_analyze_sample = 0",
         "SET autoinstall_known_extensions = false",

@@ -143,9 +143,12 @@ class People:
         try:
             self._run(f"ATTACH {literal(str(draft))} AS {_DRAFT}")
             try:
-                build(how, f"{_DRAFT}.rows", self._stepwise(progress))
-            finally:
-                self._run(f"DETACH {_DRAFT}")
+                build(how, f"{_DRAFT}.rows", partial(self._run, progress=progress))
+            except BaseException:
+                with suppress(ScanError):  # closed meanwhile, and the draft with it
+                    self._run(f"DETACH {_DRAFT}")
+                raise
+            self._run(f"DETACH {_DRAFT}")
             if not shelf.current:  # changed between two steps, someone may have more than T rows
                 raise scan_error(Failure.FILE)
             shelf.keep(draft, place)
@@ -153,20 +156,6 @@ class People:
             raise scan_error(Failure.FILE) from None
         finally:
             workplace.close()
-
-    def _stepwise(self, progress: Progress | None) -> Callable[[str], list[tuple[Any, ...]]]:
-        """Run statements whose number is not known: each moves a third of the way that is left."""
-        left = 1.0
-
-        def run(sql: str) -> list[tuple[Any, ...]]:
-            nonlocal left
-            start, width = 1 - left, left / 3
-            left -= width
-            if progress is None:
-                return self._run(sql)
-            return self._run(sql, lambda fraction: progress(start + width * fraction))
-
-        return run
 
     def _run(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
         return self._execute(sql, progress)

@@ -76,10 +76,6 @@ class _Link:
         with suppress(psycopg.Error):
             self._connection.cancel_safe(timeout=2)
 
-    def query_progress(self) -> float:
-        """Not known: the server does not tell."""
-        return -1.0
-
     def transaction(self, begin: str, statements: Sequence[Statement]) -> list[Rows]:
         """Run statements in one transaction, on one snapshot; returns what each returned."""
         self._cancelled = False
@@ -277,7 +273,7 @@ class PostgresRemote:
         """Disconnect; safe to call twice."""
         if not self._closed:
             self._closed = True
-            self._link.close()
+            self._runner.end(self._link.close)
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         return self._transaction([(sql, parameters)])[0]

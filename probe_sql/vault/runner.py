@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from probe_sql.errors import InterfaceError
 from probe_sql.vault.backend import Progress
 from probe_sql.vault.failures import Failure, classify
 
@@ -16,14 +18,10 @@ TICK = 0.1
 
 
 class Interruptible(Protocol):
-    """A connection to a database whose running statement can be watched and ended."""
+    """A connection to a database whose running statement can be ended."""
 
     def interrupt(self) -> None:
         """End the running statement, from another thread."""
-        ...
-
-    def query_progress(self) -> float:
-        """How much of it is done, in percent; negative where that is not known."""
         ...
 
 
@@ -33,8 +31,8 @@ C = TypeVar("C", bound=Interruptible)
 class Runner(Generic[C]):
     """Executes work on a connection in a thread of its own, one at a time.
 
-    The calling thread only waits, so Ctrl-C reaches it at once and it can watch the
-    progress. Interrupting is repeated until the work ends: a single call that comes before
+    The calling thread only waits, so Ctrl-C reaches it at once and it can say that the work goes
+    on. Interrupting is repeated until the work ends: a single call that comes before
     the statement has begun would be lost.
     """
 
@@ -45,26 +43,46 @@ class Runner(Generic[C]):
         self._classify = classify
         self._turn = threading.Lock()
         self._running: _Job[C, object] | None = None
+        self._caller: int | None = None  # the thread that waits
 
     def run(self, work: Callable[[C], T], progress: Progress | None = None) -> T | Failure:
-        """The result of `work`, or how it failed; raises only what `progress` raises.
+        """The result of `work`, or how it failed; raises only what `progress` raises, and
+        `InterfaceError` where `progress` asks for more work, which would wait for itself.
 
-        Privacy: the database's exception is dropped in the thread in which it was raised; what
-        comes back is its class.
+        Privacy: `progress` is told nothing but that time goes by. The database's exception is
+        dropped in the thread in which it was raised; what comes back is its class.
         """
+        if self._caller == threading.get_ident():
+            raise asked_again()
         with self._turn:
+            self._caller = threading.get_ident()
             job = _Job(work, self._connection, self._classify)
             self._running = job  # type: ignore[assignment]
             try:
                 return self._watched(job, progress)
             finally:
                 self._running = None
+                self._caller = None
 
     def interrupt(self) -> None:
         """End the running work, from any thread."""
         job = self._running
         if job is not None:
             job.cancelled.set()
+
+    def end(self, close: Callable[[], None]) -> None:
+        """Have the running work and whatever waits ended, and then `close` the connection.
+
+        Raises `InterfaceError` where `progress` asks for it: the work would wait for itself.
+        """
+        if self._caller == threading.get_ident():
+            raise asked_again()
+        while not self._turn.acquire(timeout=TICK):
+            self.interrupt()
+        try:
+            close()
+        finally:
+            self._turn.release()
 
     def _watched(self, job: _Job[C, T], progress: Progress | None) -> T | Failure:
         stopped = False
@@ -76,9 +94,7 @@ class Runner(Generic[C]):
                 if job.cancelled.is_set():
                     self._connection.interrupt()
                 elif progress is not None and waited >= PATIENCE:
-                    share = self._connection.query_progress() / 100
-                    if share >= 0:
-                        progress(min(1.0, share))
+                    progress()
         except KeyboardInterrupt:
             stopped = True
         finally:
@@ -93,6 +109,39 @@ class Runner(Generic[C]):
                 job.done.wait(TICK)
             except KeyboardInterrupt:
                 continue
+
+
+class Watched:
+    """A caller's progress that remembers what it raised: that is a way to cancel.
+
+    Privacy: it is told the seconds since the scan began, which the caller's own clock tells, too.
+    """
+
+    def __init__(self, progress: Callable[[float], None], watching: set[int]) -> None:
+        self._progress = progress
+        self._watching = watching
+        self._began = time.monotonic()
+        self.raised: BaseException | None = None
+
+    def __call__(self) -> None:
+        thread = threading.get_ident()
+        self._watching.add(thread)
+        try:
+            self._progress(time.monotonic() - self._began)
+        except BaseException as error:
+            self.raised = error
+            raise
+        finally:
+            self._watching.discard(thread)
+
+
+def asked_again() -> InterfaceError:
+    """What is raised where a `progress` uses the connection whose scan it watches."""
+    return InterfaceError(
+        "A progress function cannot use the connection that it watches.",
+        why="The connection does one thing at a time, and it waits for that function.",
+        fix="Raise an exception in it to cancel the scan, or connect a second time.",
+    )
 
 
 class _Job(Generic[C, T]):

@@ -257,10 +257,18 @@ def _on_disk(name: str | bytes) -> Source:
 
 
 def _files(format_: str, paths: Sequence[Path]) -> Files:
+    """The files that are behind `paths`, each once.
+
+    Privacy: a row that is read twice, by a link or by a pattern that finds a file on two ways,
+    counts twice, and is charged once.
+    """
+    found: dict[tuple[int, int], Path] = {}
     for path in paths:
         _check_regular(path)
         check_lake(path)
-    return Files(format_, tuple(path.resolve() for path in paths))
+        mark = path.stat()
+        found.setdefault((mark.st_dev, mark.st_ino), path.resolve())
+    return Files(format_, tuple(dict.fromkeys(found.values())))
 
 
 def _check_regular(path: Path) -> None:

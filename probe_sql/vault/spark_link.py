@@ -166,23 +166,6 @@ class Link:
         if session is not None:
             _quiet(lambda: session.sparkContext.cancelJobGroup(self._group))
 
-    def query_progress(self) -> float:
-        """How many of the tasks of the running stages are done, in percent."""
-        session = self._session
-        if session is None:
-            return -1.0
-        try:
-            tracker = session.sparkContext.statusTracker()
-            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
-            stages = {stage for job in jobs if job and job.status == "RUNNING"
-                      for stage in job.stageIds}  # fmt: skip
-            found = [tracker.getStageInfo(stage) for stage in stages]
-        except Exception:  # the driver is gone: the work itself will say so
-            return -1.0
-        tasks = sum(stage.numTasks for stage in found if stage)
-        done = sum(stage.numCompletedTasks for stage in found if stage)
-        return 100.0 * done / tasks if tasks else -1.0
-
     def classify(self, error: BaseException) -> Failure:
         """The class of an error, by its names; its text is not looked at."""
         if self._asked:

@@ -4,6 +4,8 @@ A view may hold a CAST or a sum that raises for one row. Then whether a query fa
 about that row, for nothing. So a view that only selects and filters is made again here with
 `TRY(...)` around everything it computes: what would raise is NULL. Whatever else a view does is
 computed once, on opening, whole: it fails there, for everyone alike, or never again.
+
+A table with generated columns computes them whenever it is read, so it is taken for a view.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ class Catalogue:
     name: str  # of the attached database
     views: Mapping[Place, str]
     tables: frozenset[Place]
+    generated: Mapping[Place, str]  # tables with columns that are computed, each as a view's text
     plain: frozenset[str]  # names of functions that are the same wherever they are called
 
     def total(self, connection: duckdb.DuckDBPyConnection, place: Place) -> str | None:
@@ -42,12 +45,16 @@ class Catalogue:
         Privacy: errors become NULL by `TRY`, whatever the expression is. Only what is surely
         found where the view found it is said again: its tables and views, DuckDB's functions.
         """
-        return self._view(connection, place, set())
+        return self._view(connection, place, set()) if self.computes(place) else None
+
+    def computes(self, place: Place) -> bool:
+        """Whether there is something to compute where rows of this table or view are read."""
+        return place in self.views or place in self.generated
 
     def _view(
         self, connection: duckdb.DuckDBPyConnection, place: Place, above: set[Place]
     ) -> str | None:
-        node = None if place in above else _selected(connection, self.views[place])
+        node = None if place in above else _selected(connection, self._sql(place))
         if node is None or any(node.get(part) for part in _EMPTY) or node["cte_map"]["map"]:
             return None
         source = self._from(connection, node["from_table"], above | {place}, place[0])
@@ -61,6 +68,9 @@ class Catalogue:
             node["where_clause"] = _tried(node["where_clause"])
         node["from_table"] = source
         return _text(connection, node)
+
+    def _sql(self, place: Place) -> str:
+        return self.generated[place] if place in self.generated else self.views[place]
 
     def _from(
         self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[Place], schema: str
@@ -76,13 +86,13 @@ class Catalogue:
         if node["type"] != "BASE_TABLE" or node["sample"] or node.get("at_clause"):
             return None
         place = (node["schema_name"] or schema, node["table_name"])
-        if place in self.tables:
+        if place in self.tables and (place not in self.generated or place in above):
             path = [self.name, *place]
             return node | {
                 "catalog_name": self.name, "schema_name": place[0],
                 "qualified_name": {"path": path}, "alias": node["alias"] or place[1],
             }  # fmt: skip
-        if place not in self.views:
+        if not self.computes(place):
             return None
         inner = self._view(connection, place, above)
         if inner is None:
@@ -139,6 +149,12 @@ def catalogue(connection: duckdb.DuckDBPyConnection, name: str) -> Catalogue:
         "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ?",
         [name],
     ).fetchall()
+    columns = connection.execute(
+        "SELECT schema_name, table_name, list(column_name ORDER BY column_index),"
+        " list(generation_expression ORDER BY column_index)"
+        " FROM duckdb_columns() WHERE database_name = ? GROUP BY 1, 2 HAVING bool_or(is_generated)",
+        [name],
+    ).fetchall()
     functions = connection.execute(
         "SELECT function_name FROM duckdb_functions() GROUP BY 1 HAVING"
         " bool_and(function_type = 'scalar' AND coalesce(stability, '') <> 'VOLATILE'"
@@ -148,8 +164,19 @@ def catalogue(connection: duckdb.DuckDBPyConnection, name: str) -> Catalogue:
         name,
         {(schema, view): sql for schema, view, sql in views},
         frozenset((schema, table) for schema, table in tables),
+        {(schema, table): _as_view(schema, table, *each) for schema, table, *each in columns},
         frozenset(function for (function,) in functions),
     )
+
+
+def _as_view(schema: str, table: str, names: list[str], computed: list[str | None]) -> str:
+    """The text of a view with the rows of a table that has generated columns."""
+    quoted = ['"' + name.replace('"', '""') + '"' for name in (schema, table, *names)]
+    listed = ", ".join(
+        name if sql is None else f"{sql} AS {name}"
+        for name, sql in zip(quoted[2:], computed, strict=True)
+    )
+    return f"CREATE VIEW v AS SELECT {listed} FROM {quoted[0]}.{quoted[1]}"
 
 
 def _selected(connection: duckdb.DuckDBPyConnection, sql: str) -> Node | None:

@@ -124,7 +124,7 @@ def test_a_progress_that_raises_is_a_way_to_cancel(database: Path) -> None:
 
         def slow(scan: Any, fuse: bool, progress: Any) -> Any:
             if progress is not None:
-                progress(0.5)
+                progress()
             return measure(scan, fuse, progress)
 
         vars(db._database.backend)["measure"] = slow

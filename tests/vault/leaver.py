@@ -45,7 +45,7 @@ def main(what: str, source: str) -> None:
 
 
 def _when_spilled(backend: Any) -> Any:
-    def look(_: float) -> None:
+    def look() -> None:
         if any(path.stat().st_size for path in backend._spill.iterdir()):
             wait()
 

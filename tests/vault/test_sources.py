@@ -95,7 +95,6 @@ def test_a_compressed_file(tmp_path: Path) -> None:
         "1,abc,2020-01-01,x",
         "1,1,someday,x",
         "1",
-        '1,"open',
         "1,2,3,4,5,6",
         "",
     ],

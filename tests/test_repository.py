@@ -33,9 +33,16 @@ def test_readme_shows_the_two_commands() -> None:
 
 def test_ci_is_executable_and_runs_tests_then_lint() -> None:
     commands = [line for line in text(".ci/run").splitlines() if line.startswith("make ")]
-    assert commands == ["make test", "make test-engines", "make lint"]
+    assert commands == ["make test", "make test-wheel", "make test-engines", "make lint"]
     assert "set -euo pipefail" in text(".ci/run")
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_pyeda_compiles_c_and_is_an_extra_that_make_installs() -> None:
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    assert not [name for name in project["dependencies"] if name.startswith("pyeda")]
+    assert [name[:5] for name in project["optional-dependencies"]["pyeda"]] == ["pyeda"]
+    assert '"$$LIST_REQUIREMENTS" pyeda' in text("Makefile")
 
 
 def test_changelog_has_an_unreleased_section() -> None:

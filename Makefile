@@ -4,16 +4,18 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+RUNS ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUNTIME := $(VENV)/.runtime-installed
+BENCH := $(VENV)/.bench-installed
 DEV := $(VENV)/.dev-installed
 ENGINES := $(VENV)/.engines-tried
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-wheel test-engines test-all audit lint format clean
+.PHONY: help demo test test-wheel test-engines test-all audit experiments lint format clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
@@ -22,6 +24,7 @@ help:
 	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
 	@echo "make test-all      run every test, the slow ones too"
 	@echo "make audit         attack the engine from outside, at full length (an hour or more)"
+	@echo "make experiments   repeat the paper's experiments, quickly; RUNS=100 in full"
 	@echo "make lint          ruff check, ruff format --check, mypy --strict"
 	@echo "make format        let ruff sort imports and format"
 	@echo "make clean         remove $(VENV), caches and build products"
@@ -56,6 +59,15 @@ audit: $(DEV)
 	  echo "==> coverage-guided fuzzing of the SQL front, seven minutes"; \
 	  $(BIN)/python -m tests.audit.atheris_sql -max_total_time=420 -max_len=600; \
 	else echo "notice: without atheris ($(BIN)/pip install atheris) nothing guides the fuzzing."; fi
+
+experiments: $(BENCH)
+	@echo "==> the ladder beside the paper's algorithms"
+	@mkdir -p benchmarks/results/ladder
+	@$(BIN)/python -m benchmarks ladder $(if $(RUNS),--runs $(RUNS),--quick) \
+	  --json benchmarks/results/ladder/results.json
+	@echo "==> the paper's experiments on NYTaxi, Sales and UCI"
+	@$(BIN)/python -m benchmarks paper $(if $(RUNS),--runs $(RUNS),--quick)
+	@echo "==> the report: benchmarks/results/paper/report.html"
 
 lint: $(DEV)
 	@echo "==> ruff check"
@@ -113,6 +125,12 @@ $(RUNTIME): pyproject.toml | $(BIN)/python
 	  echo "        To try again: install a C compiler and Python's headers, then"; \
 	  echo "        make clean and make once more."; }
 	@$(PIP) install --quiet --no-deps -e .
+	@touch $@
+
+$(BENCH): $(RUNTIME)
+	@echo "==> installing what the figures need (first time only)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" bench > $(VENV)/bench.txt
+	@$(PIP) install --quiet -r $(VENV)/bench.txt
 	@touch $@
 
 $(DEV): $(RUNTIME)

@@ -25,10 +25,11 @@ def text(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_readme_shows_the_two_commands() -> None:
+def test_readme_shows_the_three_commands() -> None:
     lines = text("README.md").splitlines()
     assert any(line.startswith("make demo") for line in lines)
     assert any(line.startswith("make test") for line in lines)
+    assert any(line.startswith("make experiments") for line in lines)
 
 
 def test_ci_is_executable_and_runs_tests_then_lint() -> None:

@@ -70,6 +70,36 @@ def test_relative_links_of_documents_lead_somewhere() -> None:
     assert not broken
 
 
+def test_every_path_that_contributing_names_exists() -> None:
+    named = re.findall(r"`([\w.-]+/[\w./-]+|[A-Z]+\.md)`", text("CONTRIBUTING.md"))
+    assert len(named) > 40
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def cited_sections(content: str) -> list[str]:
+    """Sections that a text cites as `theory 5`, `theory 2.1` or `theory 2.4 and 5`."""
+    number = r"\d+(?:\.\d+)?"
+    cited = re.findall(rf"\btheory ({number}(?:(?:, | and ){number})*)", content)
+    return [section for sections in cited for section in re.findall(number, sections)]
+
+
+def test_every_reference_to_the_theory_resolves() -> None:
+    sections = set(re.findall(r"^##+ (\d+(?:\.\d+)?)\.? ", text("docs/theory.md"), re.MULTILINE))
+    files = [
+        *(ROOT / "probe_sql").rglob("*.py"),
+        *(ROOT / "docs").rglob("*.md"),
+        *ROOT.glob("*.md"),
+    ]
+    cited = {
+        (str(file.relative_to(ROOT)), section)
+        for file in files
+        for section in cited_sections(file.read_text(encoding="utf-8"))
+    }
+    assert len(cited) >= 10
+    assert not [(file, section) for file, section in cited if section not in sections]
+    assert cited_sections("(theory 2.4 and 5), theory 99") == ["2.4", "5", "99"]
+
+
 # --- what must not be in the repository ----------------------------------------------
 
 

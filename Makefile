@@ -1,26 +1,30 @@
 # Everything runs from .venv, which is made on first use and again when pyproject.toml
-# changes. Needed: Python 3.11 to 3.14, make, and a C compiler for pyeda.
+# changes. Needed: Python 3.11 to 3.14 and make; a C compiler for pyeda, which is optional.
 
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+RUNS ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUNTIME := $(VENV)/.runtime-installed
+BENCH := $(VENV)/.bench-installed
 DEV := $(VENV)/.dev-installed
 ENGINES := $(VENV)/.engines-tried
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-engines test-all audit lint format clean
+.PHONY: help demo test test-wheel test-engines test-all audit experiments lint format clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
 	@echo "make test          run the fast tests"
+	@echo "make test-wheel    install the wheel where there is no compiler, and use it"
 	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
 	@echo "make test-all      run every test, the slow ones too"
 	@echo "make audit         attack the engine from outside, at full length (an hour or more)"
+	@echo "make experiments   repeat the paper's experiments, quickly; RUNS=100 in full"
 	@echo "make lint          ruff check, ruff format --check, mypy --strict"
 	@echo "make format        let ruff sort imports and format"
 	@echo "make clean         remove $(VENV), caches and build products"
@@ -34,6 +38,10 @@ demo: $(RUNTIME)
 test: $(DEV)
 	@echo "==> fast tests"
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines" $(PYTEST_ARGS)
+
+test-wheel: $(DEV)
+	@echo "==> the wheel in an empty environment without a compiler"
+	@$(BIN)/python -m pytest -q -n 0 -m "" tests/test_wheel.py $(PYTEST_ARGS)
 
 test-engines: $(DEV) $(ENGINES)
 	@echo "==> fast tests on PostgreSQL and Spark"
@@ -51,6 +59,15 @@ audit: $(DEV)
 	  echo "==> coverage-guided fuzzing of the SQL front, seven minutes"; \
 	  $(BIN)/python -m tests.audit.atheris_sql -max_total_time=420 -max_len=600; \
 	else echo "notice: without atheris ($(BIN)/pip install atheris) nothing guides the fuzzing."; fi
+
+experiments: $(BENCH)
+	@echo "==> the ladder beside the paper's algorithms"
+	@mkdir -p benchmarks/results/ladder
+	@$(BIN)/python -m benchmarks ladder $(if $(RUNS),--runs $(RUNS),--quick) \
+	  --json benchmarks/results/ladder/results.json
+	@echo "==> the paper's experiments on NYTaxi, Sales and UCI"
+	@$(BIN)/python -m benchmarks paper $(if $(RUNS),--runs $(RUNS),--quick)
+	@echo "==> the report: benchmarks/results/paper/report.html"
 
 lint: $(DEV)
 	@echo "==> ruff check"
@@ -71,20 +88,16 @@ clean:
 
 # --- the environment -----------------------------------------------------------------
 
-# Lists one group of requirements of pyproject.toml, one to a line. pyeda is a group of its
-# own: it compiles C, and the rest must be installable where that fails.
+# Lists one group of requirements of pyproject.toml, one to a line.
 define LIST_REQUIREMENTS
 import sys, tomllib
 with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)["project"]
-runtime = project["dependencies"]
+extras = project["optional-dependencies"]
 groups = {
-    "runtime": [r for r in runtime if not r.startswith("pyeda")],
-    "pyeda": [r for r in runtime if r.startswith("pyeda")],
-    "dev": project["optional-dependencies"]["dev"],
-    "engines": [
-        *project["optional-dependencies"]["postgres"], *project["optional-dependencies"]["spark"],
-    ],
+    **extras,
+    "runtime": project["dependencies"],
+    "engines": [*extras["postgres"], *extras["spark"]],
 }
 print(*groups[sys.argv[1]], sep="\n")
 endef
@@ -108,10 +121,16 @@ $(RUNTIME): pyproject.toml | $(BIN)/python
 	@CFLAGS="-Wno-error=incompatible-pointer-types $(CFLAGS)" \
 	  $(PIP) install -r $(VENV)/pyeda.txt > $(VENV)/pyeda.log 2>&1 || { \
 	  echo "notice: pyeda could not be installed ($(VENV)/pyeda.log says why)."; \
-	  echo "        probe-sql works without it and minimises formulas with its own code."; \
+	  echo "        probe-sql gives the same answers without it, by its own minimisation."; \
 	  echo "        To try again: install a C compiler and Python's headers, then"; \
 	  echo "        make clean and make once more."; }
 	@$(PIP) install --quiet --no-deps -e .
+	@touch $@
+
+$(BENCH): $(RUNTIME)
+	@echo "==> installing what the figures need (first time only)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" bench > $(VENV)/bench.txt
+	@$(PIP) install --quiet -r $(VENV)/bench.txt
 	@touch $@
 
 $(DEV): $(RUNTIME)

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ def main(argv: list[str] | None = None) -> int:
     console = Console(stderr=True)
     names = options.dataset or list(DATASETS)
     chosen = options.experiment or list(EXPERIMENTS)
+    if not options.no_figures and not _can_report(console):
+        return 1
     runs = options.runs or (QUICK_RUNS if options.quick else 100)
     wanted = cells(chosen, names)
     if not wanted:
@@ -97,7 +100,7 @@ def main(argv: list[str] | None = None) -> int:
     (out / "results.json").write_text(json.dumps(document) + "\n", encoding="utf-8")
     written = [out / "results.json"]
     if not options.no_figures:
-        written += _report(document, out, console)
+        written += _report(document, out)
     _summary(records, console)
     console.print(f"{len(todo)} cells in {document['seconds']:g} s")
     for path in written:
@@ -162,15 +165,24 @@ def _run(
             bar.advance(line, len(records))
 
 
-def _report(document: dict[str, Any], out: Path, console: Console) -> list[Path]:
+def _can_report(console: Console) -> bool:
+    """Whether the report's figures can be drawn; asked before the runs, which take long."""
     try:
-        from benchmarks import report
+        import_module("benchmarks.report")
     except ModuleNotFoundError as error:
         console.print(
-            f"no report: {error.name} is not installed (pip install 'probe-sql[bench]');"
-            " results.json is complete"
+            f"error: the report needs {error.name}, which is not installed; nothing was run\n"
+            "fix: make experiments, or pip install -e '.[bench]', or --no-figures for"
+            " results.json alone",
+            markup=False,
         )
-        return []
+        return False
+    return True
+
+
+def _report(document: dict[str, Any], out: Path) -> list[Path]:
+    from benchmarks import report
+
     return report.write(document, out)
 
 

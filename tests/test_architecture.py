@@ -65,17 +65,17 @@ RUNTIME_LIBRARIES = {
     "duckdb": {"vault"},
     "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer", "walk"},
     "prompt_toolkit": {"cli"},
-    "pyeda": {"logic"},
     "rich": {"cli"},
     "sqlglot": {"sql", "scan"},
 }
-# Not dependencies: used where they are installed, to read frames or to hand them out.
+# Not dependencies: used where they are installed.
 OPTIONAL_LIBRARIES = {
     "pandas": {"vault", "answer"},
     "polars": {"vault", "answer"},
     "psycopg": {"vault"},  # the extra `postgres`
     "py4j": {"vault"},  # comes with pyspark
     "pyarrow": {"vault", "answer"},
+    "pyeda": {"logic"},  # the extra `pyeda`
     "pyspark": {"vault"},  # the extra `spark`
     "pygments": {"cli"},  # comes with rich; without it the shell has no colours
 }

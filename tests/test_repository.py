@@ -25,17 +25,25 @@ def text(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_readme_shows_the_two_commands() -> None:
+def test_readme_shows_the_three_commands() -> None:
     lines = text("README.md").splitlines()
     assert any(line.startswith("make demo") for line in lines)
     assert any(line.startswith("make test") for line in lines)
+    assert any(line.startswith("make experiments") for line in lines)
 
 
 def test_ci_is_executable_and_runs_tests_then_lint() -> None:
     commands = [line for line in text(".ci/run").splitlines() if line.startswith("make ")]
-    assert commands == ["make test", "make test-engines", "make lint"]
+    assert commands == ["make test", "make test-wheel", "make test-engines", "make lint"]
     assert "set -euo pipefail" in text(".ci/run")
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_pyeda_compiles_c_and_is_an_extra_that_make_installs() -> None:
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    assert not [name for name in project["dependencies"] if name.startswith("pyeda")]
+    assert [name[:5] for name in project["optional-dependencies"]["pyeda"]] == ["pyeda"]
+    assert '"$$LIST_REQUIREMENTS" pyeda' in text("Makefile")
 
 
 def test_changelog_has_an_unreleased_section() -> None:
@@ -60,6 +68,36 @@ def test_relative_links_of_documents_lead_somewhere() -> None:
         if "://" not in target and not (file.parent / target).exists()
     ]
     assert not broken
+
+
+def test_every_path_that_contributing_names_exists() -> None:
+    named = re.findall(r"`([\w.-]+/[\w./-]+|[A-Z]+\.md)`", text("CONTRIBUTING.md"))
+    assert len(named) > 40
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def cited_sections(content: str) -> list[str]:
+    """Sections that a text cites as `theory 5`, `theory 2.1` or `theory 2.4 and 5`."""
+    number = r"\d+(?:\.\d+)?"
+    cited = re.findall(rf"\btheory ({number}(?:(?:, | and ){number})*)", content)
+    return [section for sections in cited for section in re.findall(number, sections)]
+
+
+def test_every_reference_to_the_theory_resolves() -> None:
+    sections = set(re.findall(r"^##+ (\d+(?:\.\d+)?)\.? ", text("docs/theory.md"), re.MULTILINE))
+    files = [
+        *(ROOT / "probe_sql").rglob("*.py"),
+        *(ROOT / "docs").rglob("*.md"),
+        *ROOT.glob("*.md"),
+    ]
+    cited = {
+        (str(file.relative_to(ROOT)), section)
+        for file in files
+        for section in cited_sections(file.read_text(encoding="utf-8"))
+    }
+    assert len(cited) >= 10
+    assert not [(file, section) for file, section in cited if section not in sections]
+    assert cited_sections("(theory 2.4 and 5), theory 99") == ["2.4", "5", "99"]
 
 
 # --- what must not be in the repository ----------------------------------------------

@@ -25,7 +25,7 @@ from probe_sql.logic.formula import (
 )
 from probe_sql.logic.limits import check_length
 from probe_sql.logic.table import truth_table
-from probe_sql.logic.two_level import MISSING, PyedaMissingError, minimal_cnf, minimal_dnf
+from probe_sql.logic.two_level import PyedaMissingError, minimal_cnf, minimal_dnf
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,19 @@ class Minimised:
     """The formula that replaces an equivalent one, and how it came about.
 
     method: where the formula comes from: 'constant', 'original', 'pruned', 'pyeda',
-    'factored' or 'folded'. notice: something the user should know, or None.
+    'factored' or 'folded'.
     """
 
     formula: Formula
     leaves_before: int
     leaves_after: int
     method: str
-    notice: str | None
 
 
 def minimise(formula: Formula, cost: Callable[[Formula], float] | None = None) -> Minimised:
-    """The equivalent formula with the fewest leaves found, ties by `cost`, then the original.
+    """The equivalent formula with the fewest leaves found.
 
+    Ties go to the least `cost`, then to the original, then to pyeda where it is installed.
     Deterministic, bounded in time for up to 16 distinct atoms in 5000 leaves, refused beyond.
     Paper: the minimised query tree T_c of section 4.2.
     """
@@ -53,16 +53,15 @@ def minimise(formula: Formula, cost: Callable[[Formula], float] | None = None) -
     original = simplified(formula)
     variables = atoms(original)
     table = truth_table(original, variables)
-    notice: str | None = None
     candidates: list[tuple[str, Formula]] = [("original", original)]
     if not isinstance(original, Constant):
         try:
             two_level = [minimal_dnf(original), minimal_cnf(original)]
-        except PyedaMissingError:
-            two_level, notice = [], MISSING
+        except PyedaMissingError:  # an extra: what follows finds as few leaves without it
+            two_level = []
         factored = factor(table, variables)
-        candidates.append(("pruned", prune(original)))
         candidates += [("pyeda", _ordered(found)) for found in two_level if found is not None]
+        candidates.append(("pruned", prune(original)))
         # Pruning does not make up for a factoring that ran out of work far from its end.
         if len(leaves(factored)) <= 2 * len(leaves(original)):
             candidates += [("factored", _ordered(f)) for f in (factored, prune(factored))]
@@ -71,7 +70,7 @@ def minimise(formula: Formula, cost: Callable[[Formula], float] | None = None) -
     fewest = min(len(leaves(found)) for _, found in candidates)
     shortest = [found for found in candidates if len(leaves(found[1])) == fewest]
     method, best = min(shortest, key=lambda found: cost(found[1])) if cost else shortest[0]
-    return _described(best, formula, "constant" if isinstance(best, Constant) else method, notice)
+    return _described(best, formula, "constant" if isinstance(best, Constant) else method)
 
 
 def simplify(
@@ -107,11 +106,10 @@ def _ordered(formula: Formula) -> Formula:
     return (conjunction if isinstance(formula, And) else disjunction)(parts)
 
 
-def _described(best: Formula, original: Formula, method: str, notice: str | None) -> Minimised:
+def _described(best: Formula, original: Formula, method: str) -> Minimised:
     return Minimised(
         formula=best,
         leaves_before=len(leaves(original)),
         leaves_after=len(leaves(best)),
         method=method,
-        notice=notice,
     )

@@ -9,11 +9,6 @@ from probe_sql.logic.formula import And, Constant, Formula, Leaf, Or, interpret
 # Terms that a formula may multiply out to before pyeda absorbs them: tens of milliseconds.
 MAX_TERMS = 256
 
-MISSING = (
-    "pyeda could not be imported; the formula was minimised by the built-in prime implicants "
-    "alone, with the same result"
-)
-
 
 class PyedaMissingError(Exception):
     """pyeda is not installed, or was not built for this Python."""

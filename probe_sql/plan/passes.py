@@ -296,8 +296,6 @@ def give_notice(draft: Draft) -> None:
         for name in draft.accuracy.ranges
         if _plain(name) not in known
     ]
-    if draft.minimised.notice:
-        found.append(draft.minimised.notice)
     if draft.table.rows_per_group is None:
         found.append(
             f"the policy gives no rows_per_group for {draft.table.name}: {DEFAULT_ROWS_PER_GROUP} "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from benchmarks.runner import Store
 from benchmarks.workload import TREES, build, opened
 from datasets.catalogue import DATASETS
 
+ROOT = Path(__file__).parents[2]
 ROWS = 150_000
 
 
@@ -166,3 +169,18 @@ def test_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "paper" in capsys.readouterr().out
     assert main([]) == 2
+
+
+def test_without_matplotlib_nothing_is_run_and_the_end_is_not_zero(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from benchmarks.paper import main\n"
+        f"sys.exit(main(['--quick', '--source', 'generated', '--out', {str(tmp_path / 'out')!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "the report needs matplotlib" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -97,6 +97,8 @@ class ExpressionTypes:
             return self.of(node.this)
         if isinstance(node, exp.Anonymous):
             name = str(node.this).lower()
+            if not node.expressions:  # a rank: nothing is known of what has no arguments
+                return _FIXED.get(name, UNKNOWN)
             return _FIXED.get(name) or self.widest(node.expressions)
         if isinstance(node, exp.Case):
             branches = [branch.args["true"] for branch in node.args["ifs"]]

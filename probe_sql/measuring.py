@@ -153,7 +153,7 @@ class Outcome:
     trace: tuple[Step, ...]
     noisy: dict[int, tuple[Ints, Floats]] = field(default_factory=dict)
     # measure -> (each group's most precise noisy value, its epsilon; 0: not drawn)
-    denial: str | None = None  # which limit was hit and what would have sufficed
+    denial: str | None = None  # which limit was hit, and what is known of what it takes
     certain: Mask | None = None
     # set where some groups were left open: the others are decided, these only possible
     details: dict[str, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError
 from datetime import date
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import probe_sql
-from probe_sql.answer import Answer
+from probe_sql.answer import Answer, Denied
 from probe_sql.cursor import (
     DATETIME,
     NUMBER,
@@ -83,6 +83,22 @@ def test_frames_have_the_rows(db: Connection) -> None:
     assert list(answer.df()["disease"]) == list(COMMON)
     assert answer.pl().shape == answer.arrow().shape == (len(COMMON), 2)
     assert all(margin[1] is not None and margin[1] > 0 for margin in answer.margins)
+
+
+@pytest.mark.parametrize("use", [Answer.df, Answer.pl, Answer.arrow, len, list, bool])
+def test_a_denial_never_looks_like_an_empty_answer(
+    db: Connection, use: Callable[[Any], object]
+) -> None:
+    denied = db.sql(STEADY, epsilon=1e-6)
+    assert isinstance(denied, Denied)
+    assert (denied.status, denied.rows) == ("denied", ())
+    method = getattr(denied, use.__name__, None)
+    with pytest.raises(probe_sql.OperationalError, match="the query was denied: the query would"):
+        method() if method else use(denied)
+    assert copy.copy(denied) == denied
+    assert pickle.loads(pickle.dumps(denied)) == denied
+    assert "denied" in str(denied)
+    assert "denied" in denied._repr_html_()
 
 
 def test_explaining_is_free_and_says_so_in_both_ways(db: Connection) -> None:

@@ -13,7 +13,7 @@ from probe_sql.algorithms.ladder_stop import Walk, Watch
 from probe_sql.algorithms.ladder_strict import WIDTH, Wager
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
-from probe_sql.algorithms.record import Record, up
+from probe_sql.algorithms.record import Record
 from probe_sql.logic.formula import Constant, Leaf, atoms
 from probe_sql.measuring import (
     AtomSpec,
@@ -262,11 +262,6 @@ class _Run:
 
     def _denied(self, level: int) -> Outcome:
         """The denial that names what the next level would have taken, a lower bound."""
-        needed = self.meter.loss_after(*self._prices(self.levels.epsilon(level)))
         what = "the next level" if level else "the first level"
-        return self.record.deny(
-            f"{what} would bring the loss to {needed:.4g}, above"
-            f" epsilon = {self.task.accuracy.epsilon:.4g}; an answer needs at least"
-            f" epsilon = {up(needed)}, and may need more",
-            limit="epsilon", needed=needed, steps=len(self.record.trace),
-        )  # fmt: skip
+        prices = self._prices(self.levels.epsilon(level))
+        return self.record.deny_budget(what, *prices, steps=len(self.record.trace))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from probe_sql.answer.html import as_html
 from probe_sql.answer.table import as_text
-from probe_sql.errors import InterfaceError
+from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.measuring import Step
 
 if TYPE_CHECKING:
@@ -136,10 +136,32 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Denied(Answer):
-    """A query that could not be answered within its limits; `reason` says which and what helps."""
+    """A query that could not be answered within its limits; `reason` says which.
+
+    It has no rows, and everything that would look like an answer without any raises `error()`:
+    frames, `len` and iteration. `status` and `rows` may be looked at.
+    """
 
     reason: str = ""
     status: str = field(default="denied", init=False)
+
+    def error(self) -> OperationalError:
+        """The denial as an error, for callers that expect rows."""
+        return OperationalError(
+            f"the query was denied: {self.reason}",
+            why=f"epsilon {self.privacy.epsilon:.6g} was charged, "
+            f"{self.privacy.remaining:.6g} remains",
+            fix="look at answer.status before rows are read",
+        )
+
+    def __len__(self) -> NoReturn:
+        raise self.error()
+
+    def __iter__(self) -> NoReturn:
+        raise self.error()
+
+    def _by_column(self) -> NoReturn:
+        raise self.error()
 
     def as_dict(self) -> dict[str, Any]:
         """The object of an answer, with the reason."""

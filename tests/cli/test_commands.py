@@ -109,6 +109,9 @@ def test_a_denial_exits_with_3_and_is_still_an_answer(run: Run) -> None:
     ended = run("query", *DB, "--epsilon", "1e-6", STEADY)
     assert ended.code == 3
     assert ended.out.startswith("denied: ")
+    ended = run("query", *DB, "--format", "csv", "--epsilon", "1e-6", STEADY)
+    assert (ended.code, ended.out) == (3, "")
+    assert "denied: the query would" in ended.err
 
 
 @pytest.mark.usefixtures("clinic")

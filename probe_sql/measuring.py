@@ -135,12 +135,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Which bounds the answer carries, each None where there is none, and in words."""
+    """Which bounds the answer carries, each None where there is none, and in words.
+
+    `kind` is how false groups are bounded: 'average', 'average and one', 'estimate', 'each',
+    'certain each', 'certain', 'open', or '' where only the text tells. `doubt` is the
+    probability that some group is wrongly marked certain, where groups are marked.
+    """
 
     fnr: float | None
     fpr: float | None
     text: str
     fdr: float | None = None
+    kind: str = ""
+    doubt: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from probe_sql import arguments
+from probe_sql.algorithms.sentences import Listed, sentence
 from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.catalogue import Catalogue, key_values
@@ -123,7 +124,7 @@ class Connection:
             charged.epsilon, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
-            trace=outcome.trace, fdr=outcome.guarantee.fdr,
+            trace=outcome.trace, fdr=outcome.guarantee.fdr, sentence=_sentence(plan, outcome),
         )  # fmt: skip
         columns = tuple(output.name for output in plan.query.outputs)
         if outcome.status == "denied":
@@ -225,6 +226,14 @@ class Connection:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
+
+
+def _sentence(plan: Plan, outcome: Outcome) -> str:
+    """What people read under the answer; nothing where there is none."""
+    limited = plan.query.limit is not None or plan.query.offset > 0
+    caps = None if plan.caps.column is None else plan.caps.description
+    listed = Listed(outcome.returned.size, int(outcome.returned.sum()), limited, caps)
+    return sentence(outcome.guarantee, listed)
 
 
 def _typed(value: Any) -> tuple[type, Any]:

@@ -85,6 +85,19 @@ def test_frames_have_the_rows(db: Connection) -> None:
     assert all(margin[1] is not None and margin[1] > 0 for margin in answer.margins)
 
 
+def test_marks_are_wherever_an_answer_is_shown(db: Connection) -> None:
+    query = STEADY.partition("WITH ACCURACY")[0]
+    answer = answered(db, query, algorithm="ladder", fnr=0.05, fdr=0.1, epsilon=1)
+    assert len(answer.marks) == len(answer) > 0
+    assert set(answer.marks) <= {"certain", "possible"}
+    assert list(answer.df()["mark"]) == list(answer.marks) == list(answer.pl()["mark"])
+    assert answer.arrow()["mark"].to_pylist() == answer.as_dict()["marks"]
+    assert "<td>certain</td>" in answer._repr_html_()
+    assert answer.privacy.sentence in str(answer)
+    assert answer.privacy.sentence == answer.as_dict()["privacy"]["sentence"]
+    assert "1 in 10 listed groups is wrong: here " in answer._repr_html_()
+
+
 @pytest.mark.parametrize("use", [Answer.df, Answer.pl, Answer.arrow, len, list, bool])
 def test_a_denial_never_looks_like_an_empty_answer(
     db: Connection, use: Callable[[Any], object]

@@ -56,7 +56,7 @@ class Ladder:
 
     def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
         faced = mirror.faced_accuracy(_scoped(accuracy))
-        promise = guarantees.both(faced, capped)
+        promise = guarantees.both(faced, capped, self._tuning.doubt)
         if faced.on_exhausted == "mark" and faced.fpr_scope == "rate":
             marked = guarantees.marked(faced, self._tuning.doubt, capped)
             promise = guarantees.or_else(promise, marked)
@@ -245,7 +245,7 @@ class _Run:
         if found.cut.any() and accuracy.fpr_scope == "rate":
             guarantee = guarantees.marked(accuracy, self.tuning.doubt, capped)
         else:
-            guarantee = guarantees.both(accuracy, capped)
+            guarantee = guarantees.both(accuracy, capped, self.tuning.doubt)
         balances = [float(balance) for balance in found.balances()]
         trace = self.record.trace
         if balances:

@@ -28,8 +28,8 @@ class Privacy:
     """What an answer cost, what it may have cost at most, and what it promises.
 
     `epsilon` is what the ledger charged: the ex-post loss, or the least price of a scan.
-    `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound); `guarantee`
-    says them in a sentence.
+    `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound). `sentence`
+    says what they mean for this list, `guarantee` is the exact promise in full.
     """
 
     epsilon: float
@@ -43,6 +43,7 @@ class Privacy:
     min_entropy: float | None = None
     trace: tuple[Step, ...] = ()
     fdr: float | None = None
+    sentence: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, as `query --format json` prints them."""
@@ -50,7 +51,7 @@ class Privacy:
             "epsilon": self.epsilon, "epsilon_max": self.epsilon_max, "fnr": self.fnr,
             "fpr": self.fpr, "fdr": self.fdr, "algorithm": self.algorithm,
             "remaining": self.remaining, "unit": self.unit, "min_entropy": self.min_entropy,
-            "guarantee": self.guarantee,
+            "sentence": self.sentence, "guarantee": self.guarantee,
         }  # fmt: skip
 
 
@@ -60,7 +61,8 @@ class Answer:
 
     `margins[i][j]` is the half-width around `rows[i][j]` that holds with the query's
     `confidence`, None for keys and for values without one. `marks` says 'certain' or
-    'possible' for each row where the algorithm tells them apart.
+    'possible' for each row where the algorithm tells them apart; frames have them as a last
+    column, `mark`.
     """
 
     columns: tuple[str, ...]
@@ -127,10 +129,14 @@ class Answer:
 
     def _by_column(self) -> dict[str, list[Any]]:
         """Column lists; a name that occurs twice gets a number, since frames need one each."""
+        named = [
+            (name, [row[place] for row in self.rows]) for place, name in enumerate(self.columns)
+        ]
+        if self.marks:
+            named.append(("mark", list(self.marks)))
         result: dict[str, list[Any]] = {}
-        for place, name in enumerate(self.columns):
-            unique = name if name not in result else f"{name}_{place + 1}"
-            result[unique] = [row[place] for row in self.rows]
+        for place, (name, column) in enumerate(named):
+            result[name if name not in result else f"{name}_{place + 1}"] = column
         return result
 
 

@@ -41,7 +41,7 @@ def test_table_and_markdown_carry_the_statement(run: Run) -> None:
     for form in ("table", "markdown"):
         ended = run("query", *DB, "--format", form, STEADY)
         assert "hand, foot and mouth" in ended.out
-        assert "missed with probability at most 0.001" in ended.out
+        assert "missed with probability at most 1 in 1,000" in ended.out
     assert ended.out.startswith("| disease |\n| --- |\n| bronchiolitis |\n")
 
 

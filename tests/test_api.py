@@ -96,6 +96,11 @@ def test_marks_are_wherever_an_answer_is_shown(db: Connection) -> None:
     assert answer.privacy.sentence in str(answer)
     assert answer.privacy.sentence == answer.as_dict()["privacy"]["sentence"]
     assert "1 in 10 listed groups is wrong: here " in answer._repr_html_()
+    last = answer.privacy.trace[-1]
+    assert last.balance is not None
+    assert answer.as_dict()["privacy"]["number"] == {
+        "name": last.atom, "level": last.phase, "epsilon": last.epsilon, "balance": last.balance,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("use", [Answer.df, Answer.pl, Answer.arrow, len, list, bool])

@@ -104,7 +104,7 @@ def _first_level(task: Task, tuning: Tuning) -> FirstDraws:
     behind = frozenset(task.atoms[atom].measure for atom in used)
     title = "first level" if shown else f"first level of {WHOLE}, measured as one number"
     again = bool(task.shown - {shown.measure} if shown else task.shown)
-    return FirstDraws(title, draws, ((behind, level.epsilon),), again=again)
+    return FirstDraws(title, draws, ((behind, level.epsilon),), again=again, number=number.name)
 
 
 def share_alone(accuracy: Accuracy, groups: int, tuning: Tuning) -> float:

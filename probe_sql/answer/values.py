@@ -51,7 +51,17 @@ class Privacy:
             "epsilon": self.epsilon, "epsilon_max": self.epsilon_max, "fnr": self.fnr,
             "fpr": self.fpr, "fdr": self.fdr, "algorithm": self.algorithm,
             "remaining": self.remaining, "unit": self.unit, "min_entropy": self.min_entropy,
-            "sentence": self.sentence, "guarantee": self.guarantee,
+            "number": self._number(), "sentence": self.sentence, "guarantee": self.guarantee,
+        }  # fmt: skip
+
+    def _number(self) -> dict[str, Any] | None:
+        """The one number that decided, the level at which the walk ended, and its balance S."""
+        if not self.trace or self.trace[-1].balance is None:
+            return None
+        last = self.trace[-1]
+        return {
+            "name": last.atom, "level": last.phase, "epsilon": last.epsilon,
+            "balance": last.balance,
         }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
 from probe_sql.loss import Loss
+from probe_sql.plan.doubt import Doubt, doubt
 from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
@@ -32,6 +33,7 @@ class Explanation:
     scans: tuple[str, ...]
     guarantee: str
     people: PersonCosts | None = None
+    doubt: Doubt | None = None
 
     def __str__(self) -> str:
         return as_text(self)
@@ -54,12 +56,16 @@ def explain(plan: Plan) -> Explanation:
     first = algorithm.first_draws(plan.outline)
     epsilon = plan.unit_epsilon(_spent(plan, first))
     people = _people(plan, first)
+    draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
+    promise = algorithm.guarantee(accuracy, capped=people is not None)
+    most = (accuracy.epsilon - plan.release_epsilon) / (2 if first.again else 1)
     return Explanation(
-        plan, first, tuple(first.atoms[number] for number in range(len(plan.atoms))), epsilon,
+        plan, first, draws, epsilon,
         _unminimised(plan, algorithm, people), _worst(plan, first, epsilon),
         () if plan.engine is None
         else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
-        algorithm.guarantee(accuracy, capped=people is not None).text, people,
+        promise.text, people,
+        doubt(plan, draws, epsilon, most) if promise.kind else None,
     )  # fmt: skip
 
 
@@ -135,6 +141,8 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
             "leaves_after": minimised.leaves_after,
             "method": minimised.method,
         },
+        "number": _number_dict(explanation),
+        "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
         "epsilon_first": explanation.epsilon_first,
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_epsilon,
@@ -146,6 +154,16 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         else list(explanation.scans) or None,
         "guarantee": explanation.guarantee,
         "notices": list(plan.notices),
+    }  # fmt: skip
+
+
+def _number_dict(explanation: Explanation) -> dict[str, Any] | None:
+    """The one number that decides, its first level, and its balance, which only a walk tells."""
+    first = explanation.first
+    if first.number is None:
+        return None
+    return {
+        "name": first.number, "level": 1, "epsilon": explanation.epsilon_first, "balance": None,
     }  # fmt: skip
 
 
@@ -217,6 +235,9 @@ def as_text(explanation: Explanation) -> str:
     ]
     if plan.verdict is None:
         lines += [*_tree_lines(explanation), "", *_cost_lines(explanation)]
+    if explanation.doubt is not None:
+        labels = ["doubt       ", *[" " * 12] * len(explanation.doubt.lines())]
+        lines += ["", *map(str.__add__, labels, explanation.doubt.lines())]
     lines += ["", f"promise     {explanation.guarantee}"]
     lines += [f"notice      {notice}" for notice in plan.notices]
     for scan in explanation.scans:

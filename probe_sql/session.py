@@ -96,7 +96,7 @@ class Connection:
         arguments.callback(progress)
         plan, database = self.plan(query, parameters, **accuracy), self._database
         if plan.query.explain:
-            return explain(plan)
+            return self._explained(plan)
         groups = database.backend.groups(plan.scan)
         if plan.verdict is not None and not plan.releases.extra:
             return self._answer(plan, plan.decided(groups), Loss.NOTHING)
@@ -155,7 +155,12 @@ class Connection:
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
     ) -> Explanation:
         """The plan in words, as a tree and as JSON; free of charge."""
-        return explain(self.plan(query, parameters, **accuracy))
+        return self._explained(self.plan(query, parameters, **accuracy))
+
+    def _explained(self, plan: Plan) -> Explanation:
+        """EXPLAIN with the number of groups, for which at most public tables are read."""
+        known = plan.groups
+        return explain(plan, self._database.backend.groups(plan.scan) if known is None else known)
 
     @property
     def budget(self) -> BudgetState:

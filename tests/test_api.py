@@ -124,6 +124,8 @@ def test_explaining_is_free_and_says_so_in_both_ways(db: Connection) -> None:
     asked = db.sql("EXPLAIN " + STEADY)
     assert isinstance(asked, Explanation)
     assert asked.epsilon_worst == explanation.epsilon_worst > 0
+    assert asked.as_dict()["groups"] == 28  # as a public table says
+    assert ", 28 groups" in str(asked)
     assert db.budget.spent == 0
     assert db.ledger() == ()
 

@@ -11,6 +11,7 @@ from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
 from probe_sql.loss import Loss
+from probe_sql.measuring import Task
 from probe_sql.plan.doubt import Doubt, doubt
 from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
@@ -34,6 +35,7 @@ class Explanation:
     guarantee: str
     people: PersonCosts | None = None
     doubt: Doubt | None = None
+    groups: int | None = None
 
     def __str__(self) -> str:
         return as_text(self)
@@ -45,15 +47,20 @@ class Explanation:
 _NOTHING = FirstDraws("no draw", {}, ())
 
 
-def explain(plan: Plan) -> Explanation:
-    """Ask the algorithm what it draws first and what its answer would promise."""
+def explain(plan: Plan, groups: int | None = None) -> Explanation:
+    """Ask the algorithm what it draws first and what its answer would promise.
+
+    `groups` is their number as public tables tell it, where the policy alone does not.
+    """
+    groups = plan.groups if groups is None else groups
     if plan.verdict is not None:
         text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
         worst = _charged(plan, plan.release_epsilon) if plan.releases.extra else 0.0
-        return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people)
+        return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people, groups=groups)
     accuracy = plan.accuracy
     algorithm = algorithms.get(accuracy.algorithm)
-    first = algorithm.first_draws(plan.outline)
+    outline = replace(plan.outline, groups=groups or 0)
+    first = algorithm.first_draws(outline)
     epsilon = plan.unit_epsilon(_spent(plan, first))
     people = _people(plan, first)
     draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
@@ -61,11 +68,11 @@ def explain(plan: Plan) -> Explanation:
     most = (accuracy.epsilon - plan.release_epsilon) / (2 if first.again else 1)
     return Explanation(
         plan, first, draws, epsilon,
-        _unminimised(plan, algorithm, people), _worst(plan, first, epsilon),
+        _unminimised(plan, outline, algorithm, people), _worst(plan, first, epsilon),
         () if plan.engine is None
         else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
         promise.text, people,
-        doubt(plan, draws, epsilon, most) if promise.kind else None,
+        doubt(plan, draws, epsilon, most) if promise.kind else None, groups,
     )  # fmt: skip
 
 
@@ -85,9 +92,11 @@ def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
     return None if plan.caps.column is None else person_costs(plan, _spent(plan, first))
 
 
-def _unminimised(plan: Plan, algorithm: Algorithm, people: PersonCosts | None) -> float:
+def _unminimised(
+    plan: Plan, outline: Task, algorithm: Algorithm, people: PersonCosts | None
+) -> float:
     """What the first draws would cost on the tree as written."""
-    written = replace(plan.outline, atoms=plan.written, formula=simplified(plan.original))
+    written = replace(outline, atoms=plan.written, formula=simplified(plan.original))
     epsilon = algorithm.first_draws(written).epsilon
     return epsilon if people is None else epsilon * people.rows
 
@@ -120,7 +129,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "unit": plan.caps.description,
         "caps": None if explanation.people is None else explanation.people.as_dict(),
         "keys": [{"name": k.name, "domain": keys_text(k.keys)} for k in plan.query.keys],
-        "groups": plan.groups,
+        "groups": explanation.groups,
         "atoms": [
             _atom_dict(plan, atom, draw)
             for atom, draw in zip(plan.atoms, explanation.draws, strict=True)
@@ -221,7 +230,7 @@ def as_text(explanation: Explanation) -> str:
     """EXPLAIN for a terminal: an aligned tree, the cost, the scan and the promise."""
     plan, a = explanation.plan, explanation.plan.accuracy
     keys = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in plan.query.keys)
-    groups = "" if plan.groups is None else f", {plan.groups:,} groups"
+    groups = "" if explanation.groups is None else f", {explanation.groups:,} groups"
     bounds = {"fnr": a.fnr, "fpr": a.fpr if a.fpr < UNBOUNDED else None, "fdr": a.fdr}
     asked = ", ".join(f"{name} {bound:g}" for name, bound in bounds.items() if bound is not None)
     options = f"{a.algorithm}, {asked}, epsilon at most {a.epsilon:g}"

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol, Self
 
 from probe_sql import arguments
 from probe_sql.answer.values import Answer, Denied, Row
-from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError
+from probe_sql.errors import InterfaceError, NotSupportedError
 
 
 class TypeObject:
@@ -111,11 +111,7 @@ class Cursor:
         result = self.connection.sql(operation, parameters, **accuracy)
         if isinstance(result, Denied):
             self.answer = result
-            raise OperationalError(
-                f"the query was denied: {result.reason}",
-                why=f"epsilon {result.privacy.epsilon:.6g} was charged, "
-                f"{result.privacy.remaining:.6g} remains",
-            )
+            raise result.error()
         if isinstance(result, Answer):
             self.answer = result
             self._rows = result.rows

@@ -135,12 +135,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Which bounds the answer carries, each None where there is none, and in words."""
+    """Which bounds the answer carries, each None where there is none, and in words.
+
+    `kind` is how false groups are bounded: 'average', 'average and one', 'estimate', 'each',
+    'certain each', 'certain', 'open', or '' where only the text tells. `doubt` is the
+    probability that some group is wrongly marked certain, where groups are marked.
+    """
 
     fnr: float | None
     fpr: float | None
     text: str
     fdr: float | None = None
+    kind: str = ""
+    doubt: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +160,7 @@ class Outcome:
     trace: tuple[Step, ...]
     noisy: dict[int, tuple[Ints, Floats]] = field(default_factory=dict)
     # measure -> (each group's most precise noisy value, its epsilon; 0: not drawn)
-    denial: str | None = None  # which limit was hit and what would have sufficed
+    denial: str | None = None  # which limit was hit, and what is known of what it takes
     certain: Mask | None = None
     # set where some groups were left open: the others are decided, these only possible
     details: dict[str, Any] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from probe_sql import arguments
+from probe_sql.algorithms.sentences import Listed, sentence
 from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.values import Answer, Denied, Privacy
 from probe_sql.catalogue import Catalogue, key_values
@@ -101,7 +102,7 @@ class Connection:
             raise asked_again()
         plan, database = self.plan(query, parameters, **accuracy), self._database
         if plan.query.explain:
-            return explain(plan)
+            return self._explained(plan)
         groups = database.backend.groups(plan.scan)
         if plan.verdict is not None and not plan.releases.extra:
             return self._answer(plan, plan.decided(groups), Loss.NOTHING)
@@ -133,7 +134,7 @@ class Connection:
             charged.epsilon, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
-            trace=outcome.trace, fdr=outcome.guarantee.fdr,
+            trace=outcome.trace, fdr=outcome.guarantee.fdr, sentence=_sentence(plan, outcome),
         )  # fmt: skip
         columns = tuple(output.name for output in plan.query.outputs)
         if outcome.status == "denied":
@@ -165,7 +166,12 @@ class Connection:
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
     ) -> Explanation:
         """The plan in words, as a tree and as JSON; free of charge."""
-        return explain(self.plan(query, parameters, **accuracy))
+        return self._explained(self.plan(query, parameters, **accuracy))
+
+    def _explained(self, plan: Plan) -> Explanation:
+        """EXPLAIN with the number of groups, for which at most public tables are read."""
+        known = plan.groups
+        return explain(plan, self._database.backend.groups(plan.scan) if known is None else known)
 
     @property
     def budget(self) -> BudgetState:
@@ -238,6 +244,14 @@ class Connection:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
+
+
+def _sentence(plan: Plan, outcome: Outcome) -> str:
+    """What people read under the answer; nothing where there is none."""
+    limited = plan.query.limit is not None or plan.query.offset > 0
+    caps = None if plan.caps.column is None else plan.caps.description
+    listed = Listed(outcome.returned.size, int(outcome.returned.sum()), limited, caps)
+    return sentence(outcome.guarantee, listed)
 
 
 def _typed(value: Any) -> tuple[type, Any]:

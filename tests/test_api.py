@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError
 from datetime import date
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import probe_sql
-from probe_sql.answer import Answer
+from probe_sql.answer import Answer, Denied
 from probe_sql.cursor import (
     DATETIME,
     NUMBER,
@@ -85,11 +85,47 @@ def test_frames_have_the_rows(db: Connection) -> None:
     assert all(margin[1] is not None and margin[1] > 0 for margin in answer.margins)
 
 
+def test_marks_are_wherever_an_answer_is_shown(db: Connection) -> None:
+    query = STEADY.partition("WITH ACCURACY")[0]
+    answer = answered(db, query, algorithm="ladder", fnr=0.05, fdr=0.1, epsilon=1)
+    assert len(answer.marks) == len(answer) > 0
+    assert set(answer.marks) <= {"certain", "possible"}
+    assert list(answer.df()["mark"]) == list(answer.marks) == list(answer.pl()["mark"])
+    assert answer.arrow()["mark"].to_pylist() == answer.as_dict()["marks"]
+    assert "<td>certain</td>" in answer._repr_html_()
+    assert answer.privacy.sentence in str(answer)
+    assert answer.privacy.sentence == answer.as_dict()["privacy"]["sentence"]
+    assert "1 in 10 listed groups is wrong: here " in answer._repr_html_()
+    last = answer.privacy.trace[-1]
+    assert last.balance is not None
+    assert answer.as_dict()["privacy"]["number"] == {
+        "name": last.atom, "level": last.phase, "epsilon": last.epsilon, "balance": last.balance,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("use", [Answer.df, Answer.pl, Answer.arrow, len, list, bool])
+def test_a_denial_never_looks_like_an_empty_answer(
+    db: Connection, use: Callable[[Any], object]
+) -> None:
+    denied = db.sql(STEADY, epsilon=1e-6)
+    assert isinstance(denied, Denied)
+    assert (denied.status, denied.rows) == ("denied", ())
+    method = getattr(denied, use.__name__, None)
+    with pytest.raises(probe_sql.OperationalError, match="the query was denied: the query would"):
+        method() if method else use(denied)
+    assert copy.copy(denied) == denied
+    assert pickle.loads(pickle.dumps(denied)) == denied
+    assert "denied" in str(denied)
+    assert "denied" in denied._repr_html_()
+
+
 def test_explaining_is_free_and_says_so_in_both_ways(db: Connection) -> None:
     explanation = db.explain(STEADY)
     asked = db.sql("EXPLAIN " + STEADY)
     assert isinstance(asked, Explanation)
     assert asked.epsilon_worst == explanation.epsilon_worst > 0
+    assert asked.as_dict()["groups"] == 28  # as a public table says
+    assert ", 28 groups" in str(asked)
     assert db.budget.spent == 0
     assert db.ledger() == ()
 

@@ -46,22 +46,23 @@ _CAPPED = " All of this is about the rows that the caps on one person keep."
 
 def one_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
     """The a priori bound alone."""
-    return _two(accuracy, _NO_RATE[accuracy.primary == "fpr"], None, capped)
+    return _two(accuracy, _NO_RATE[accuracy.primary == "fpr"], None, capped, kind="open")
 
 
 def two_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
     """The a priori bound for each group, and the other rate as estimated."""
     other = _RATE[accuracy.primary == "fpr"].format(bound=accuracy.fpr)
-    return _two(accuracy, other, accuracy.fpr, capped, _DENIAL)
+    return _two(accuracy, other, accuracy.fpr, capped, _DENIAL, kind="estimate")
 
 
-def both(accuracy: Accuracy, capped: bool) -> Guarantee:
+def both(accuracy: Accuracy, capped: bool, doubt: float | None = None) -> Guarantee:
     """An a priori bound for each group, and one on the expected number of the other errors.
 
-    With fpr_scope = 'group', both for each group.
+    With fpr_scope = 'group', both for each group; else groups are marked but for `doubt`.
     """
     if accuracy.fpr_scope == "group":
-        return _two(accuracy, _EACH.format(bound=accuracy.fpr) + _OPEN, accuracy.fpr, capped)
+        each = _EACH.format(bound=accuracy.fpr) + _OPEN
+        return _two(accuracy, each, accuracy.fpr, capped, kind="certain each")
     more = _ONE_MORE if accuracy.proof == "strict" else ""
     fpr = accuracy.fpr if accuracy.fpr < UNBOUNDED else None
     others = []
@@ -69,13 +70,16 @@ def both(accuracy: Accuracy, capped: bool) -> Guarantee:
         others.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr) + more)
     if accuracy.fdr is not None:
         others.append(_LISTED.format(bound=accuracy.fdr) + more)
-    return _two(accuracy, "; ".join(others), fpr, capped, _DENIAL, accuracy.fdr)
+    if doubt is not None:
+        others.append(_CERTAIN[accuracy.primary == "fpr"].format(bound=1 - doubt))
+    kind = "average and one" if more else "average"
+    return _two(accuracy, "; ".join(others), fpr, capped, _DENIAL, accuracy.fdr, kind, doubt)
 
 
 def marked(accuracy: Accuracy, doubt: float, capped: bool) -> Guarantee:
     """The a priori bound, and one for groups marked certain; nothing for those left open."""
     certain = _CERTAIN[accuracy.primary == "fpr"].format(bound=1 - doubt)
-    return _two(accuracy, certain + _OPEN, None, capped)
+    return _two(accuracy, certain + _OPEN, None, capped, kind="certain", doubt=doubt)
 
 
 def or_else(first: Guarantee, other: Guarantee) -> Guarantee:
@@ -116,14 +120,16 @@ def denied() -> Guarantee:
 
 def _two(
     accuracy: Accuracy, other: str, rate: float | None, capped: bool, after: str = "",
-    fdr: float | None = None,
+    fdr: float | None = None, kind: str = "", doubt: float | None = None,
 ) -> Guarantee:  # fmt: skip
     side = accuracy.primary == "fpr"
     first = _MISS[side].format(bound=accuracy.fnr)
     text = f"{first[0].upper()}{first[1:]}{after}; {other}."
     bounds = (accuracy.fnr, rate)
     fnr, fpr = reversed(bounds) if side else bounds
-    return _capped(Guarantee(fnr, fpr, text, fdr), capped)
+    if side:
+        kind = "each"  # false groups are what is bounded a priori
+    return _capped(Guarantee(fnr, fpr, text, fdr, kind, doubt), capped)
 
 
 def _capped(guarantee: Guarantee, capped: bool) -> Guarantee:

@@ -13,7 +13,7 @@ from probe_sql.algorithms.ladder_stop import Walk, Watch
 from probe_sql.algorithms.ladder_strict import WIDTH, Wager
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
-from probe_sql.algorithms.record import Record, up
+from probe_sql.algorithms.record import Record
 from probe_sql.logic.formula import Constant, Leaf, atoms
 from probe_sql.measuring import (
     AtomSpec,
@@ -56,7 +56,7 @@ class Ladder:
 
     def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
         faced = mirror.faced_accuracy(_scoped(accuracy))
-        promise = guarantees.both(faced, capped)
+        promise = guarantees.both(faced, capped, self._tuning.doubt)
         if faced.on_exhausted == "mark" and faced.fpr_scope == "rate":
             marked = guarantees.marked(faced, self._tuning.doubt, capped)
             promise = guarantees.or_else(promise, marked)
@@ -104,7 +104,7 @@ def _first_level(task: Task, tuning: Tuning) -> FirstDraws:
     behind = frozenset(task.atoms[atom].measure for atom in used)
     title = "first level" if shown else f"first level of {WHOLE}, measured as one number"
     again = bool(task.shown - {shown.measure} if shown else task.shown)
-    return FirstDraws(title, draws, ((behind, level.epsilon),), again=again)
+    return FirstDraws(title, draws, ((behind, level.epsilon),), again=again, number=number.name)
 
 
 def share_alone(accuracy: Accuracy, groups: int, tuning: Tuning) -> float:
@@ -245,7 +245,7 @@ class _Run:
         if found.cut.any() and accuracy.fpr_scope == "rate":
             guarantee = guarantees.marked(accuracy, self.tuning.doubt, capped)
         else:
-            guarantee = guarantees.both(accuracy, capped)
+            guarantee = guarantees.both(accuracy, capped, self.tuning.doubt)
         balances = [float(balance) for balance in found.balances()]
         trace = self.record.trace
         if balances:
@@ -262,11 +262,6 @@ class _Run:
 
     def _denied(self, level: int) -> Outcome:
         """The denial that names what the next level would have taken, a lower bound."""
-        needed = self.meter.loss_after(*self._prices(self.levels.epsilon(level)))
         what = "the next level" if level else "the first level"
-        return self.record.deny(
-            f"{what} would bring the loss to {needed:.4g}, above"
-            f" epsilon = {self.task.accuracy.epsilon:.4g}; an answer needs at least"
-            f" epsilon = {up(needed)}, and may need more",
-            limit="epsilon", needed=needed, steps=len(self.record.trace),
-        )  # fmt: skip
+        prices = self._prices(self.levels.epsilon(level))
+        return self.record.deny_budget(what, *prices, steps=len(self.record.trace))

@@ -30,7 +30,8 @@ class FirstDraws:
 
     `atoms` has an entry for every atom of the formula. `numbers` are the noisy numbers behind
     them: the measures that each is made of, and its epsilon. `whole`: nothing is drawn later.
-    `again`: values that the answer shows cost as much again as the decision.
+    `again`: values that the answer shows cost as much again as the decision. `number`: the name
+    of the one number that decides, where there is one.
     """
 
     title: str
@@ -38,6 +39,7 @@ class FirstDraws:
     numbers: tuple[tuple[frozenset[int], float], ...]
     whole: bool = False
     again: bool = False
+    number: str | None = None
 
     @property
     def epsilon(self) -> float:

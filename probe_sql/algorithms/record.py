@@ -85,12 +85,15 @@ class Record:
     def deny_budget(
         self, what: str, draws: Sequence[Draw], reveals: Sequence[Draw] = (), **details: Any
     ) -> Outcome:
-        """The denial of draws that the budget does not cover; none of them was made."""
+        """The denial of draws that the budget does not cover; none of them was made.
+
+        What they would have taken is all that is known: more may have been needed after them.
+        """
         needed = self.meter.loss_after(draws, reveals)
         return self.deny(
             f"{what} would bring the loss to {needed:.4g}, above"
-            f" epsilon = {self.task.accuracy.epsilon:.4g}; epsilon = {up(needed)} would have"
-            " covered it",
+            f" epsilon = {self.task.accuracy.epsilon:.4g}; this run needs at least that, and may"
+            " need more",
             limit="epsilon",
             needed=needed,
             **details,
@@ -102,9 +105,12 @@ class Record:
         accuracy = self.task.accuracy
         rate, kind = ("fnr", "missed") if accuracy.primary == "fpr" else ("fpr", "false")
         if needed < 1:
-            remedy = f"{rate} = {up(needed)} would have been met, and a smaller u may help"
+            remedy = (
+                f"by that estimate {rate} = {up(needed)} is met here, but another run may differ;"
+                " a smaller u may help"
+            )
         else:
-            remedy = "no rate would have been met, but a smaller u may help"
+            remedy = f"no {rate} is met here, but a smaller u may help"
         return self.deny(
             f"the estimated number of {kind} groups exceeds {rate} = {accuracy.fpr:g} {stage};"
             f" {remedy}",

@@ -39,7 +39,7 @@ def header(answer: Answer) -> list[str]:
 
 
 def summary(answer: Answer) -> str:
-    """Cost and promise, in two sentences."""
+    """What the list is worth, then what it cost; a denial says why."""
     privacy = answer.privacy
     count = len(answer.rows)
     groups = "1 group" if count == 1 else f"{count:,} groups"
@@ -47,7 +47,8 @@ def summary(answer: Answer) -> str:
     left = f"{privacy.remaining:.4g} remains"
     if answer.status == "denied":
         return f"denied: {getattr(answer, 'reason', '')}\n{cost}; {left}."
-    return f"{groups} ({privacy.algorithm}), {cost}; {left}.\n{privacy.guarantee}"
+    worth = privacy.sentence or privacy.guarantee
+    return f"{worth}\n{groups} ({privacy.algorithm}), {cost}; {left}."
 
 
 def as_text(answer: Answer) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from probe_sql.answer.html import as_html
 from probe_sql.answer.table import as_text
-from probe_sql.errors import InterfaceError
+from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.measuring import Step
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Privacy:
     """What an answer cost, what it may have cost at most, and what it promises.
 
     `epsilon` is what the ledger charged: the ex-post loss, or the least price of a scan.
-    `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound); `guarantee`
-    says them in a sentence.
+    `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound). `sentence`
+    says what they mean for this list, `guarantee` is the exact promise in full.
     """
 
     epsilon: float
@@ -43,6 +43,7 @@ class Privacy:
     min_entropy: float | None = None
     trace: tuple[Step, ...] = ()
     fdr: float | None = None
+    sentence: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, as `query --format json` prints them."""
@@ -50,7 +51,17 @@ class Privacy:
             "epsilon": self.epsilon, "epsilon_max": self.epsilon_max, "fnr": self.fnr,
             "fpr": self.fpr, "fdr": self.fdr, "algorithm": self.algorithm,
             "remaining": self.remaining, "unit": self.unit, "min_entropy": self.min_entropy,
-            "guarantee": self.guarantee,
+            "number": self._number(), "sentence": self.sentence, "guarantee": self.guarantee,
+        }  # fmt: skip
+
+    def _number(self) -> dict[str, Any] | None:
+        """The one number that decided, the level at which the walk ended, and its balance S."""
+        if not self.trace or self.trace[-1].balance is None:
+            return None
+        last = self.trace[-1]
+        return {
+            "name": last.atom, "level": last.phase, "epsilon": last.epsilon,
+            "balance": last.balance,
         }  # fmt: skip
 
 
@@ -60,7 +71,8 @@ class Answer:
 
     `margins[i][j]` is the half-width around `rows[i][j]` that holds with the query's
     `confidence`, None for keys and for values without one. `marks` says 'certain' or
-    'possible' for each row where the algorithm tells them apart.
+    'possible' for each row where the algorithm tells them apart; frames have them as a last
+    column, `mark`.
     """
 
     columns: tuple[str, ...]
@@ -127,19 +139,45 @@ class Answer:
 
     def _by_column(self) -> dict[str, list[Any]]:
         """Column lists; a name that occurs twice gets a number, since frames need one each."""
+        named = [
+            (name, [row[place] for row in self.rows]) for place, name in enumerate(self.columns)
+        ]
+        if self.marks:
+            named.append(("mark", list(self.marks)))
         result: dict[str, list[Any]] = {}
-        for place, name in enumerate(self.columns):
-            unique = name if name not in result else f"{name}_{place + 1}"
-            result[unique] = [row[place] for row in self.rows]
+        for place, (name, column) in enumerate(named):
+            result[name if name not in result else f"{name}_{place + 1}"] = column
         return result
 
 
 @dataclass(frozen=True, slots=True)
 class Denied(Answer):
-    """A query that could not be answered within its limits; `reason` says which and what helps."""
+    """A query that could not be answered within its limits; `reason` says which.
+
+    It has no rows, and everything that would look like an answer without any raises `error()`:
+    frames, `len` and iteration. `status` and `rows` may be looked at.
+    """
 
     reason: str = ""
     status: str = field(default="denied", init=False)
+
+    def error(self) -> OperationalError:
+        """The denial as an error, for callers that expect rows."""
+        return OperationalError(
+            f"the query was denied: {self.reason}",
+            why=f"epsilon {self.privacy.epsilon:.6g} was charged, "
+            f"{self.privacy.remaining:.6g} remains",
+            fix="look at answer.status before rows are read",
+        )
+
+    def __len__(self) -> NoReturn:
+        raise self.error()
+
+    def __iter__(self) -> NoReturn:
+        raise self.error()
+
+    def _by_column(self) -> NoReturn:
+        raise self.error()
 
     def as_dict(self) -> dict[str, Any]:
         """The object of an answer, with the reason."""

@@ -143,6 +143,13 @@ def _last(shell: Shell, rest: str) -> int:  # noqa: ARG001
     return 0
 
 
+def _promise(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    if shell.last is None:
+        raise InterfaceError("nothing was answered yet", fix="ask with SELECT ...;")
+    print(visible(shell.last.privacy.guarantee), file=shell.out)
+    return 0
+
+
 def _mode(shell: Shell, rest: str) -> int:
     modes = {"duckbox": "table", "box": "table", "column": "table", "md": "markdown"}
     mode = modes.get(rest, rest)
@@ -268,6 +275,7 @@ DOTS = {
     ".ledger": Dot(".ledger", "what you asked, when, and what it cost", _ledger),
     ".explain": Dot(".explain QUERY", "the plan of a query, free of charge", _explain),
     ".last": Dot(".last", "the last answer once more, free of charge, in any mode", _last),
+    ".promise": Dot(".promise", "what the last answer promises, exactly and in full", _promise),
     ".mode": Dot(".mode [MODE]", f"how results are shown: {', '.join(FORMATS)}", _mode),
     ".output": Dot(".output [FILE]", "send results to a file, or back to the screen", _output),
     ".once": Dot(".once FILE", "send the next result to a file", _once),

@@ -209,6 +209,8 @@ class Shell:
         worst, remaining = plan.epsilon_worst, self._budget.remaining
         if plan.plan.query.explain or not self.confirm * remaining < worst <= remaining:
             return True
+        if plan.doubt is not None:
+            print("\n".join(plan.doubt.lines()))
         print(f"This query may cost epsilon {worst:.4g} of the {remaining:.4g} that remain.")
         try:
             return input("Run it? [y/N] ").strip().lower() in ("y", "yes")

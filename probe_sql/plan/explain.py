@@ -11,6 +11,8 @@ from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
 from probe_sql.loss import Loss
+from probe_sql.measuring import Task
+from probe_sql.plan.doubt import Doubt, doubt
 from probe_sql.plan.passes import Atom
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
@@ -32,6 +34,8 @@ class Explanation:
     scans: tuple[str, ...]
     guarantee: str
     people: PersonCosts | None = None
+    doubt: Doubt | None = None
+    groups: int | None = None
 
     def __str__(self) -> str:
         return as_text(self)
@@ -43,23 +47,32 @@ class Explanation:
 _NOTHING = FirstDraws("no draw", {}, ())
 
 
-def explain(plan: Plan) -> Explanation:
-    """Ask the algorithm what it draws first and what its answer would promise."""
+def explain(plan: Plan, groups: int | None = None) -> Explanation:
+    """Ask the algorithm what it draws first and what its answer would promise.
+
+    `groups` is their number as public tables tell it, where the policy alone does not.
+    """
+    groups = plan.groups if groups is None else groups
     if plan.verdict is not None:
         text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
         worst = _charged(plan, plan.release_epsilon) if plan.releases.extra else 0.0
-        return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people)
+        return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people, groups=groups)
     accuracy = plan.accuracy
     algorithm = algorithms.get(accuracy.algorithm)
-    first = algorithm.first_draws(plan.outline)
+    outline = replace(plan.outline, groups=groups or 0)
+    first = algorithm.first_draws(outline)
     epsilon = plan.unit_epsilon(_spent(plan, first))
     people = _people(plan, first)
+    draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
+    promise = algorithm.guarantee(accuracy, capped=people is not None)
+    most = (accuracy.epsilon - plan.release_epsilon) / (2 if first.again else 1)
     return Explanation(
-        plan, first, tuple(first.atoms[number] for number in range(len(plan.atoms))), epsilon,
-        _unminimised(plan, algorithm, people), _worst(plan, first, epsilon),
+        plan, first, draws, epsilon,
+        _unminimised(plan, outline, algorithm, people), _worst(plan, first, epsilon),
         () if plan.engine is None
         else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
-        algorithm.guarantee(accuracy, capped=people is not None).text, people,
+        promise.text, people,
+        doubt(plan, draws, epsilon, most) if promise.kind else None, groups,
     )  # fmt: skip
 
 
@@ -79,9 +92,11 @@ def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
     return None if plan.caps.column is None else person_costs(plan, _spent(plan, first))
 
 
-def _unminimised(plan: Plan, algorithm: Algorithm, people: PersonCosts | None) -> float:
+def _unminimised(
+    plan: Plan, outline: Task, algorithm: Algorithm, people: PersonCosts | None
+) -> float:
     """What the first draws would cost on the tree as written."""
-    written = replace(plan.outline, atoms=plan.written, formula=simplified(plan.original))
+    written = replace(outline, atoms=plan.written, formula=simplified(plan.original))
     epsilon = algorithm.first_draws(written).epsilon
     return epsilon if people is None else epsilon * people.rows
 
@@ -114,7 +129,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "unit": plan.caps.description,
         "caps": None if explanation.people is None else explanation.people.as_dict(),
         "keys": [{"name": k.name, "domain": keys_text(k.keys)} for k in plan.query.keys],
-        "groups": plan.groups,
+        "groups": explanation.groups,
         "atoms": [
             _atom_dict(plan, atom, draw)
             for atom, draw in zip(plan.atoms, explanation.draws, strict=True)
@@ -135,6 +150,8 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
             "leaves_after": minimised.leaves_after,
             "method": minimised.method,
         },
+        "number": _number_dict(explanation),
+        "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
         "epsilon_first": explanation.epsilon_first,
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_epsilon,
@@ -146,6 +163,16 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         else list(explanation.scans) or None,
         "guarantee": explanation.guarantee,
         "notices": list(plan.notices),
+    }  # fmt: skip
+
+
+def _number_dict(explanation: Explanation) -> dict[str, Any] | None:
+    """The one number that decides, its first level, and its balance, which only a walk tells."""
+    first = explanation.first
+    if first.number is None:
+        return None
+    return {
+        "name": first.number, "level": 1, "epsilon": explanation.epsilon_first, "balance": None,
     }  # fmt: skip
 
 
@@ -203,7 +230,7 @@ def as_text(explanation: Explanation) -> str:
     """EXPLAIN for a terminal: an aligned tree, the cost, the scan and the promise."""
     plan, a = explanation.plan, explanation.plan.accuracy
     keys = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in plan.query.keys)
-    groups = "" if plan.groups is None else f", {plan.groups:,} groups"
+    groups = "" if explanation.groups is None else f", {explanation.groups:,} groups"
     bounds = {"fnr": a.fnr, "fpr": a.fpr if a.fpr < UNBOUNDED else None, "fdr": a.fdr}
     asked = ", ".join(f"{name} {bound:g}" for name, bound in bounds.items() if bound is not None)
     options = f"{a.algorithm}, {asked}, epsilon at most {a.epsilon:g}"
@@ -217,6 +244,9 @@ def as_text(explanation: Explanation) -> str:
     ]
     if plan.verdict is None:
         lines += [*_tree_lines(explanation), "", *_cost_lines(explanation)]
+    if explanation.doubt is not None:
+        labels = ["doubt       ", *[" " * 12] * len(explanation.doubt.lines())]
+        lines += ["", *map(str.__add__, labels, explanation.doubt.lines())]
     lines += ["", f"promise     {explanation.guarantee}"]
     lines += [f"notice      {notice}" for notice in plan.notices]
     for scan in explanation.scans:

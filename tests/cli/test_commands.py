@@ -41,7 +41,7 @@ def test_table_and_markdown_carry_the_statement(run: Run) -> None:
     for form in ("table", "markdown"):
         ended = run("query", *DB, "--format", form, STEADY)
         assert "hand, foot and mouth" in ended.out
-        assert "missed with probability at most 0.001" in ended.out
+        assert "missed with probability at most 1 in 1,000" in ended.out
     assert ended.out.startswith("| disease |\n| --- |\n| bronchiolitis |\n")
 
 
@@ -109,6 +109,9 @@ def test_a_denial_exits_with_3_and_is_still_an_answer(run: Run) -> None:
     ended = run("query", *DB, "--epsilon", "1e-6", STEADY)
     assert ended.code == 3
     assert ended.out.startswith("denied: ")
+    ended = run("query", *DB, "--format", "csv", "--epsilon", "1e-6", STEADY)
+    assert (ended.code, ended.out) == (3, "")
+    assert "denied: the query would" in ended.err
 
 
 @pytest.mark.usefixtures("clinic")

@@ -173,6 +173,9 @@ def test_a_safe_shell_touches_no_file(run: Run, clinic: Path, command: str) -> N
 @pytest.mark.usefixtures("clinic")
 def test_the_last_answer_can_be_shown_again_for_nothing(run: Run) -> None:
     assert "nothing was answered yet" in run(*DB, "-c", ".last").err
+    assert "nothing was answered yet" in run(*DB, "-c", ".promise").err
+    promised = run(*DB, stdin=f"{STEADY};\n.promise\n").out.splitlines()[-1]
+    assert promised.startswith("Each group that satisfies the condition is missed with probability")
     ended = run(*DB, stdin=f".mode json\n{STEADY};\n.last\n.budget\n")
     decoder = json.JSONDecoder()
     first, end = decoder.raw_decode(ended.out)

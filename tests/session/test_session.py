@@ -93,12 +93,12 @@ def test_certain_answers_are_free(path: Path) -> None:
         assert db.budget.spent == 0
 
 
-def test_a_denial_is_an_answer_and_says_what_would_have_sufficed(path: Path) -> None:
+def test_a_denial_is_an_answer_and_says_what_is_known(path: Path) -> None:
     with seeded(path, 1) as db:
         answer = db.sql(QUERY, algorithm="naive", epsilon=0.001)
         assert isinstance(answer, Denied)
         assert answer.rows == ()
-        assert "would have covered it" in answer.reason
+        assert "needs at least that, and may need more" in answer.reason
         assert answer.privacy.epsilon == 0
         assert db.budget.spent == 0
 

@@ -1,0 +1,98 @@
+"""EXPLAIN's zone of doubt: by epsilon, in the units of the query, from public numbers alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe_sql.plan.doubt import SHARES, Doubt
+from probe_sql.plan.explain import Explanation, explain
+from probe_sql.plan.plan import make_plan
+from probe_sql.policy import Policy, load_policy
+from probe_sql.policy.model import Unit
+
+COUNT = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 100"
+MIXED = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 100 AND avg(age) > 65"
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
+
+
+def explained(sql: str, policy: Policy, **options: Any) -> Explanation:
+    return explain(make_plan(sql, policy, (), **{"algorithm": "ladder", "fdr": 0.1, **options}))
+
+
+def of(found: Explanation) -> Doubt:
+    assert found.doubt is not None
+    return found.doubt
+
+
+def test_the_zone_is_twice_the_shift_of_the_threshold(policy: Policy) -> None:
+    found = of(explained(COUNT, policy, epsilon=2.0))
+    assert found.epsilons == pytest.approx([2 * share for share in SHARES])
+    [zone] = found.zones
+    # Of few groups each keeps half of fnr for being judged by itself.
+    expected = [2 * math.log(1 / (2 * 0.025)) / epsilon for epsilon in found.epsilons]
+    assert zone.widths == pytest.approx(expected, rel=0.01)
+
+
+def test_a_smaller_bound_doubts_more(policy: Policy) -> None:
+    wide, small = of(explained(COUNT, policy)), of(explained(COUNT, policy, fnr=0.001))
+    assert small.zones[0].widths[0] > 2 * wide.zones[0].widths[0]
+
+
+def test_sums_are_in_their_own_units(policy: Policy) -> None:
+    count, average = of(explained(MIXED, policy)).zones
+    assert (count.average, average.average) == (False, True)
+    ratio = average.widths[0] / count.widths[0]
+    assert ratio == pytest.approx(65, rel=0.01)  # as far as one row moves sum(age) - 65 count
+
+
+def test_a_person_weighs_as_many_rows(policy: Policy) -> None:
+    table = policy.tables["patients"]
+    unit = Unit(next(iter(table.columns)), max_rows=7)
+    capped = replace(policy, tables={**policy.tables, "patients": replace(table, unit=unit)})
+    row, person = explained(COUNT, policy), explained(COUNT, capped)
+    assert of(person).zones[0].widths == pytest.approx(
+        [7 * width for width in of(row).zones[0].widths]
+    )
+
+
+def test_values_that_cost_as_much_again_leave_half(policy: Policy) -> None:
+    shown = explained(MIXED.replace("SELECT ward", "SELECT ward, count(*)"), policy)
+    assert of(shown).epsilons[-1] == pytest.approx(0.5)
+
+
+def test_the_mirrored_problem_doubts_what_is_missed(policy: Policy) -> None:
+    found = explain(make_plan(COUNT, policy, (), primary="fpr"))
+    assert "groups that exceed a line by up to this may be missed" in str(found)
+
+
+def test_text_and_json_say_the_same(policy: Policy) -> None:
+    found = explained(MIXED, policy)
+    lines = of(found).lines()
+    assert len(lines) == 3 + len(SHARES)
+    assert "\ndoubt       groups that lack up to this much may be listed wrongly" in str(found)
+    assert all(line in str(found) for line in lines)
+    data = json.loads(json.dumps(found.as_dict()))
+    assert data["doubt"]["zones"][1]["divided_by_rows"] is True
+    assert len(data["doubt"]["epsilons"]) == len(data["doubt"]["zones"][0]["widths"]) == 5
+    assert data["groups"] == 3
+    assert data["number"] == {
+        "name": "the condition", "level": 1, "epsilon": found.epsilon_first, "balance": None,
+    }  # fmt: skip
+
+
+def test_no_zone_where_no_draw_decides_or_nothing_is_bounded(policy: Policy) -> None:
+    sql = COUNT.replace("> 100", ">= 0")
+    assert explained(sql, policy).doubt is None
+    tolerant = explain(make_plan(COUNT, policy, (), algorithm="apex"))
+    assert tolerant.doubt is None
+    assert tolerant.as_dict()["number"] is None

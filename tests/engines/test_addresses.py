@@ -79,6 +79,7 @@ def ways(source: str, folder: Path) -> list[BaseException]:
     return found
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("source", [*ODD, *SOUND])
 def test_no_error_repeats_a_secret(
     source: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -99,6 +100,7 @@ def test_what_is_wrong_and_what_works_is_said(source: str, tmp_path: Path) -> No
     assert "postgresql://user@host:5432/database" in str(caught.value)
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("command", ["query", "explain", "budget", "ledger", "init", "check"])
 @pytest.mark.parametrize("source", [ODD[0], ODD[5], ODD[14], ODD[15], ODD[19], SOUND[0]])
 def test_no_command_repeats_a_secret(command: str, source: str, tmp_path: Path) -> None:
@@ -179,6 +181,7 @@ def test_a_ledger_of_a_server_holds_no_password(server: Server, tmp_path: Path) 
 # --- the command line ---------------------------------------------------------------------------
 
 
+@pytest.mark.engines
 def test_a_password_on_the_command_line_is_warned_of(tmp_path: Path) -> None:
     """Every user of the machine can read it in the list of processes."""
     pytest.importorskip("psycopg")

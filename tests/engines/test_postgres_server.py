@@ -78,6 +78,7 @@ def test_a_database_in_another_encoding_is_refused(server: Server) -> None:
     assert "not in the encoding UTF8" in refused(server.url("latin"))
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize(
     "url", [f"postgresql://u:{SECRET}@[h/db", f"postgresql://u:{SECRET}@h/d?no_such=1"]
 )
@@ -88,6 +89,7 @@ def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.engines
 def test_options_of_the_url() -> None:
     pytest.importorskip("psycopg")
     address = read_address("postgresql://u@h:1/d?schema=a&statement_timeout=90s&sslmode=require")

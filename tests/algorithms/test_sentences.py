@@ -10,7 +10,7 @@ import pytest
 
 from probe_sql import algorithms
 from probe_sql.accuracy import UNBOUNDED, Accuracy
-from probe_sql.algorithms import NAMES
+from probe_sql.algorithms import BEYOND, NAMES
 from probe_sql.algorithms.sentences import Listed, odds, sentence
 from probe_sql.logic.formula import Leaf
 from probe_sql.measuring import Ints, Mask, Outcome
@@ -113,12 +113,11 @@ def run(accuracy: Accuracy, last: int) -> tuple[Outcome, Scribbled]:
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 5.0])
-@pytest.mark.parametrize("fdr", [None, 0.1])
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_said_that_was_not_drawn(name: str, fdr: float | None, epsilon: float) -> None:
-    if fdr and name != "ladder":
-        pytest.skip("bounds fpr only")
-    asked = replace(FDR if fdr else FPR, algorithm=name, epsilon=epsilon)
+@pytest.mark.parametrize(
+    ("name", "bounds"), [*((name, FPR) for name in NAMES), *((name, FDR) for name in BEYOND)]
+)
+def test_nothing_is_said_that_was_not_drawn(name: str, bounds: Accuracy, epsilon: float) -> None:
+    asked = replace(bounds, algorithm=name, epsilon=epsilon)
     before, meter = run(asked, 0)
     after, scribbled = run(asked, len(meter.drawn))
     if meter.drawn:

@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
 RUNS ?=
+SAMPLE ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -15,7 +16,7 @@ ENGINES := $(VENV)/.engines-tried
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-wheel test-engines test-all audit experiments lint format clean
+.PHONY: help demo test test-wheel test-engines test-all audit mutants experiments lint format clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
@@ -23,6 +24,7 @@ help:
 	@echo "make test-wheel    install the wheel where there is no compiler, and use it"
 	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
 	@echo "make test-all      run every test, the slow ones too"
+	@echo "make mutants       change the code where privacy is computed, and see that a test fails"
 	@echo "make audit         attack the engine from outside, at full length (an hour or more)"
 	@echo "make experiments   repeat the paper's experiments, quickly; RUNS=100 in full"
 	@echo "make lint          ruff check, ruff format --check, mypy --strict"
@@ -59,6 +61,10 @@ audit: $(DEV)
 	  echo "==> coverage-guided fuzzing of the SQL front, seven minutes"; \
 	  $(BIN)/python -m tests.audit.atheris_sql -max_total_time=420 -max_len=600; \
 	else echo "notice: without atheris ($(BIN)/pip install atheris) nothing guides the fuzzing."; fi
+
+mutants: $(DEV)
+	@echo "==> mutants of what privacy rests on"
+	@$(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE))
 
 experiments: $(BENCH)
 	@echo "==> the ladder beside the paper's algorithms"

@@ -12,6 +12,8 @@ COMMANDS = {
     "unit": "queries that protect people against the same queries without privacy",
     "scale": "scan time against rows, on DuckDB and on Spark",
     "people": "what protecting people costs, on the campus and retail workloads",
+    "questions": "fifteen questions on the stand-in data, by probe with fpr and ladder with fdr",
+    "peers": "what values cost here, with OpenDP and with SmartNoise, at equal margins",
 }
 
 
@@ -22,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
         asked_for_help = bool(arguments) and arguments[0] in ("-h", "--help")
         print("usage: python -m benchmarks COMMAND [--help]\n")
         for name, meaning in COMMANDS.items():
-            print(f"  {name:8s} {meaning}")
+            print(f"  {name:9s} {meaning}")
         return 0 if asked_for_help else 2
     module = import_module(f"benchmarks.{arguments[0]}")
     result: int = module.main(arguments[1:])

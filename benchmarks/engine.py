@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import workload
+from benchmarks.seeded import SeededWords
 from probe_sql.algorithms.walk import numbered
 from probe_sql.database import Database
 from probe_sql.ledger import Ledger
@@ -27,10 +28,9 @@ from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan
 from probe_sql.policy import Budget, load_policy
 from probe_sql.scan.render import render_scan
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.noise import Sampler
-from probe_sql.vault.sources import open_backend
-from probe_sql.vault.testing import SeededWords
 from probe_sql.walk import walk
 
 BUDGET = 1e6
@@ -110,7 +110,7 @@ class Bench:
 
         seeded = replace(self._database, sampler=Sampler(SeededWords(seed)))
         settled = walk(seeded, prepared.plan, prepared.task, analyst=None, scan=again)
-        return settled.outcome, settled.loss
+        return settled.outcome, settled.loss.epsilon
 
     def judged(self, prepared: Prepared, truth: NDArray[np.bool_], seed: int) -> Run:
         """One run, compared with the truth. A denial returns nothing, and that is no miss."""
@@ -153,9 +153,9 @@ def _task(plan: Plan, groups: int, *, as_written: bool) -> Task:
     task = plan.task(groups, ())
     if not as_written:
         return task
-    if len(plan.written) != len(task.atoms):
+    if len(plan.written.atoms) != len(task.atoms):
         raise ValueError("minimising dropped an atom, so the written tree cannot be run")
-    tree, atom_of = numbered(plan.original)
+    tree, atom_of = numbered(plan.written.formula)
     leaves = tuple(
         replace(task.atoms[atom], name=f"{task.atoms[atom].name}.{leaf}")
         for leaf, atom in enumerate(atom_of)

@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from probe_sql.measuring import Floats, Ints
 
 MOST = 64.0  # an epsilon that is enough for everything
 
@@ -45,6 +43,20 @@ def least_epsilon_listed(distances: Ints, true: int, beta: float, gamma: float) 
         return (1 - gamma) * false <= gamma * true if true else false <= gamma
 
     return _least(enough)
+
+
+def least_epsilon_nearby(spare: Ints, distances: Ints, beta: float, gamma: float) -> float:
+    """The same for a mechanism that keeps both also wherever one row is missing.
+
+    `spare` are the rows by which each group that satisfies the condition does so: 1 is one row
+    above the line. Without that row the group is false, as near as can be, and one fewer is true.
+    """
+    true = spare.size
+    here = least_epsilon_listed(distances, true, beta, gamma)
+    if not np.any(spare == 1):
+        return here
+    there = np.append(distances, 1)
+    return max(here, least_epsilon_listed(there, true - 1, beta, gamma))
 
 
 def _least(enough: Callable[[float], bool]) -> float:

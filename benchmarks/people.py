@@ -18,7 +18,6 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -28,6 +27,7 @@ from benchmarks.provenance import write_records
 from datasets.catalogue import DATASETS
 from datasets.common import Dataset, data_dir
 from probe_sql.algorithms import get
+from probe_sql.measuring import Mask
 from probe_sql.vault.exact import unsealed
 
 SEED = 20260303
@@ -51,7 +51,6 @@ UNITS = {
     },
 }  # fmt: skip
 PERSON = {"uci": "person_id", "sales": "customer_id"}
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def _runs(
     bench: Bench, dataset: Dataset, ready: workload.Query, truth: Mask, algorithm: str, runs: int,
     unit: str, name: str,
 ) -> Record:  # fmt: skip
-    prepared = bench.prepared(ready, epsilon=EPSILON, algorithm=algorithm)
+    prepared = bench.prepared(ready, fpr=0.1, epsilon=EPSILON, algorithm=algorithm)
     done = [
         bench.judged(prepared, truth, seed_of(SEED, dataset.name, unit, name, algorithm, number))
         for number in range(runs)

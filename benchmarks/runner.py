@@ -17,6 +17,7 @@ from benchmarks import workload
 from benchmarks.engine import Bench, Run, seed_of
 from benchmarks.experiments import Cell
 from datasets.catalogue import DATASETS
+from probe_sql.measuring import Floats
 
 Record = dict[str, Any]
 
@@ -34,7 +35,7 @@ class Job:
 
 # Of this process: a worker serves several jobs.
 _open: dict[Path, Bench] = {}
-_known: dict[Path, dict[str, workload.Floats]] = {}
+_known: dict[Path, dict[str, Floats]] = {}
 
 
 def _bench(database: Path, dataset: str) -> Bench:

@@ -15,12 +15,9 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from datasets.common import Aggregate, Connection, Dataset
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from probe_sql.measuring import Floats, Mask
 
 SHAPES = ("conjunction", "disjunction", "combination")
 Z_SCORE = 2.0

@@ -1,4 +1,4 @@
-"""probe_sql: SQL HAVING over private data, with bounds on missed and on false groups.
+"""probe_sql: SQL GROUP BY over private data: values with margins, and HAVING with error bounds.
 
 Importing this package is cheap: the engine and the libraries under it are loaded when
 `connect`, `Policy` or `load_policy` is first used. The module follows PEP 249.

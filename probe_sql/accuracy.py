@@ -9,37 +9,46 @@ from typing import Any
 
 PAPER_FPR = 0.10
 UNBOUNDED = 1.0  # of fpr, where fdr alone was asked for
+DEFAULT_FDR = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Accuracy options of one query, as `options.updated` checked them.
+    """Accuracy options of one query, as `options.updated` checked them; a silent query's as well.
 
-    `u` is None where the algorithm's default holds. False groups are bounded by `fpr`, by `fdr`, or
-    by both: `fpr` is `UNBOUNDED` where fdr alone was asked for, `fdr` None where it was not.
+    `u` is None where the algorithm's default holds. `margin` is a text where it is a share of the
+    value, such as '5% or 20 rows'; `margins` are those of columns that have one of their own. False
+    groups are bounded by `fpr`, by `fdr`, or by both: `fpr` is `UNBOUNDED` where fdr alone was
+    asked for, `fdr` None where it was not.
     """
 
     fnr: float = 0.05
-    fpr: float = PAPER_FPR
-    fdr: float | None = None
+    fpr: float = UNBOUNDED
+    fdr: float | None = DEFAULT_FDR
     epsilon: float = 1.0
-    algorithm: str = "probe"
+    algorithm: str = "ladder"
     primary: str = "fnr"
     u: float | None = None
     split: float = 0.5
     steps: int = 4
     fine_steps: int = 3
-    margin: float | None = None
+    margin: float | str | None = None
+    margins: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
     confidence: float = 0.95
+    spend: str = "least"
     on_exhausted: str = "deny"
     fpr_scope: str = "rate"
     proof: str = "audited"
     fuse: bool = True
     ranges: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
+    def margin_of(self, column: str) -> float | str | None:
+        """The margin of a column of the SELECT list: its own, or that of all."""
+        return self.margins.get(column.lower(), self.margin)
+
     def as_dict(self) -> dict[str, Any]:
         """Options by name, without those that are not set."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        values["ranges"] = dict(self.ranges)
+        values |= {"ranges": dict(self.ranges), "margins": dict(self.margins)}
         values["fpr"] = self.fpr if self.fpr < UNBOUNDED else None
         return {name: value for name, value in values.items() if value not in (None, {})}

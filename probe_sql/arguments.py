@@ -24,7 +24,7 @@ def source(value: Any) -> None:
             fix="pass a path, a URL, an Arrow table, a frame, or a mapping of names to those",
         )
     if isinstance(value, str | os.PathLike):
-        place(value, "source", "connect('clinic.duckdb', ...)")
+        file_name(value, "source", "connect('clinic.duckdb', ...)")
 
 
 def path(value: Any, what: str, fix: str) -> str:
@@ -35,7 +35,7 @@ def path(value: Any, what: str, fix: str) -> str:
     return text
 
 
-def place(value: Any, what: str, fix: str) -> None:
+def file_name(value: Any, what: str, fix: str) -> None:
     """Refuse what no file can be called."""
     text = path(value, what, fix)
     if not text:

@@ -10,15 +10,26 @@ from probe_sql import arguments
 from probe_sql.answer.compose import returned_groups
 from probe_sql.database import Database
 from probe_sql.errors import ProgrammingError, Refused
-from probe_sql.policy import Policy, PublicTable, Table
+from probe_sql.policy import (
+    Column,
+    DateKeys,
+    IntegerKeys,
+    ListKeys,
+    Policy,
+    PublicTable,
+    Table,
+    TableKeys,
+)
+from probe_sql.sql.functions import NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The public names of a database, and its public keys when they are asked for."""
+    """The public names of a database, its public keys when asked for, and all functions."""
 
     tables: Mapping[str, Sequence[str]]
     keys: Callable[[str, str], Sequence[Any]] = field(default=lambda table, column: ())  # noqa: ARG005
+    functions: Sequence[str] = NAMES
 
     @classmethod
     def of(cls, policy: Policy, keys: Callable[[str, str], Sequence[Any]]) -> Catalogue:
@@ -41,3 +52,18 @@ def key_values(database: Database, table: str, column: str, limit: int) -> tuple
     except (ProgrammingError, Refused):
         return ()
     return tuple(keys[0])
+
+
+def use_of(column: Column, public: bool) -> str:
+    """What a column can be used for, in a few words."""
+    parts = ["public, exact"] if public else []
+    keys = column.keys
+    if isinstance(keys, ListKeys):
+        parts.append(f"GROUP BY, {len(keys.values)} keys")
+    elif isinstance(keys, IntegerKeys | DateKeys):
+        parts.append(f"GROUP BY, {keys.first} to {keys.last}")
+    elif isinstance(keys, TableKeys):
+        parts.append(f"GROUP BY, keys of {keys.table}.{keys.column}")
+    if column.bounds is not None:
+        parts.append(f"numbers from {column.bounds[0]} to {column.bounds[1]}")
+    return "; ".join(parts) or "WHERE"

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self
 
 from probe_sql import arguments
-from probe_sql.answer.values import Answer, Denied, Row
+from probe_sql.answer.content import Row
+from probe_sql.answer.values import Answer, Denied
 from probe_sql.errors import InterfaceError, NotSupportedError
 
 
@@ -116,8 +117,8 @@ class Cursor:
             self.answer = result
             self._rows = result.rows
             self.description = tuple(
-                (name, _type_of(result.rows, place), None, None, None, None, None)
-                for place, name in enumerate(result.columns)
+                (name, _type_of(result.rows, index), None, None, None, None, None)
+                for index, name in enumerate(result.columns)
             )
         else:
             self._rows = tuple((line,) for line in str(result).split("\n"))
@@ -201,8 +202,8 @@ class Cursor:
             raise InterfaceError("the cursor is closed", fix="connection.cursor() makes another")
 
 
-def _type_of(rows: Sequence[Row], place: int) -> TypeObject | None:
+def _type_of(rows: Sequence[Row], index: int) -> TypeObject | None:
     """The type of a column by its first value that is not NULL, None where there is none."""
-    value = next((row[place] for row in rows if row[place] is not None), None)
+    value = next((row[index] for row in rows if row[index] is not None), None)
     kinds = (STRING, BINARY, NUMBER, DATETIME)
     return next((kind for kind in kinds if type(value) in kind.types), None)

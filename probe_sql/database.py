@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.policy.read import check_unchanged
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
-from probe_sql.vault.sources import elsewhere, identity, open_backend
+from probe_sql.vault.sources import identity, is_remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Database:
     policy: Policy
     ledger: Ledger
     sampler: Sampler
+    shared: bool = False  # a session's: closing it leaves the rest open
+
+    def session(self) -> Database:
+        """The same database for one session, which ends its own scans and nobody else's."""
+        return replace(self, backend=self.backend.session(), shared=True)
 
     def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row."""
@@ -43,11 +49,13 @@ class Database:
         return plan.task(groups, self.backend.thresholds(plan.scan))
 
     def close(self) -> None:
-        """Close the source and the ledger; safe to call twice."""
+        """End what runs, and close the source and the ledger where they are not shared; safe to
+        call twice."""
         try:
             self.backend.close()
         finally:
-            self.ledger.close()
+            if not self.shared:
+                self.ledger.close()
 
 
 def open_database(
@@ -66,12 +74,12 @@ def open_database(
         if isinstance(policy, Policy)
         else partial(check_unchanged, os.path.abspath(policy), rules.digest)
     )
-    place, identity = ledger_place(source, rules, ledger)
-    backend = open_backend(source, rules, beside=place)
+    path, identity = ledger_path(source, rules, ledger)
+    backend = open_backend(source, rules, beside=path)
     try:
         typed = rules.with_types(backend.schemas())
-        book = Ledger.open(place, budget=typed.prices(), identity=identity, in_force=in_force)
-        if place == Path(identity + ".ledger"):
+        book = Ledger.open(path, budget=typed.prices(), identity=identity, in_force=in_force)
+        if path == Path(identity + ".ledger"):
             remember(identity)
     except BaseException:
         backend.close()
@@ -79,17 +87,17 @@ def open_database(
     return Database(backend, typed, book, Sampler(SecureWords()))
 
 
-def ledger_place(
+def ledger_path(
     source: Any, policy: Policy, ledger: str | os.PathLike[str] | None
 ) -> tuple[Path, str]:
     """Where the ledger lies, and the name of the database it belongs to."""
     name = identity(source)
     if ledger is not None:
-        arguments.place(ledger, "ledger", "connect(..., ledger='name.ledger')")
+        arguments.file_name(ledger, "ledger", "connect(..., ledger='name.ledger')")
         return Path(ledger), name
     if policy.ledger is not None:
         return policy.beside(policy.ledger), name
-    server = elsewhere(source)
+    server = is_remote(source)
     if server or not isinstance(source, str | os.PathLike):
         raise InterfaceError(
             f"a {'server' if server else 'frame'} has no place of its own for the ledger",

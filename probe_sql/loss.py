@@ -20,6 +20,12 @@ MAX_UNITS = 2**63 - 1
 class Loss:
     """An exact number of 1e-12 epsilon; sums and comparisons are exact.
 
+    Wherever one room tells another what a query lost or may lose, it is this value, so that a
+    loss of another kind, such as (epsilon, delta), changes this class and no algorithm. Floats
+    stay where they are no loss: the epsilon of a single draw is a parameter of its noise, the
+    rates of many groups are arrays that numpy computes with, `epsilon` of the options is a number
+    that a person wrote. People read a loss as a float too, at the edge: `epsilon` of answers,
+    `remaining` of budgets, `epsilon_worst` of EXPLAIN.
     Privacy: what was lost rounds up, what may be lost rounds down. The ledger's schema version
     says what a unit means, so losses of another kind need another version.
     """
@@ -32,9 +38,10 @@ class Loss:
             raise InternalError("A loss cannot be negative.")
 
     @classmethod
-    def drawn(cls, epsilon: float) -> Loss:
-        """The least loss that is at least the binary value of `epsilon`, exactly."""
-        return cls(math.ceil(Fraction(_checked(epsilon)) * UNITS_PER_EPSILON))
+    def drawn(cls, epsilon: float | Fraction) -> Loss:
+        """The least loss that is at least `epsilon`, a float at its binary value, exactly."""
+        exact = epsilon if isinstance(epsilon, Fraction) else Fraction(_checked(epsilon))
+        return cls(math.ceil(exact * UNITS_PER_EPSILON))
 
     @classmethod
     def asked(cls, epsilon: float) -> Loss:

@@ -6,24 +6,31 @@ first, refuses what the budget does not cover, and hands out noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.logic.formula import Formula
+from probe_sql.loss import Loss
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Number = int | float
 Draw = tuple[int, float, Mask]  # measure, epsilon, groups
 
 # Sums, noise and thresholds are compared within this, far inside of 64 bits: what one exceeds the
 # other by is exact, although noise saturates at the ends of an int64.
 FAR = 1 << 61
+
+OPEN: Ints = np.zeros(0, dtype=np.int64)
+"""A threshold that differs between groups and was not looked up yet."""
+OPEN.flags.writeable = False
 
 
 class OverBudget(Exception):
@@ -31,11 +38,12 @@ class OverBudget(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class AtomSpec:
-    """Atom `sign * f > threshold` on integer measure `measure`, of sensitivity `delta`.
+class Atom:
+    """One comparison, `sign * f > threshold`, on integer measure `measure` of sensitivity `delta`.
 
-    `threshold` is one integer, or one for each group (public). `range` is the public range
-    of the measure in its own integer units: it steers utility, never privacy.
+    The same value from the plan to the vault; a formula's leaf is its index. `threshold` is one
+    integer, or one for each group (public), `OPEN` until public tables were read. `range` is the
+    public range of the measure in its own integer units: it steers utility, never privacy.
     """
 
     name: str
@@ -47,26 +55,104 @@ class AtomSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """`factor * measure + offset`; one row changes the measure by at most `delta`."""
+
+    measure: int
+    delta: int
+    factor: Fraction
+    offset: Fraction = Fraction(0)
+
+    def value(self, noisy: int) -> Number:
+        """The part where its measure reads `noisy`: a whole number where it is one."""
+        factor, offset = self.factor, self.offset
+        bottom = factor.denominator * offset.denominator
+        top = noisy * factor.numerator * offset.denominator + offset.numerator * factor.denominator
+        return top // bottom if top % bottom == 0 else top / bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value that an answer shows for each group, made of noisy measures.
+
+    An *amount* is its one part. A *ratio* is its first part over the second. A *mean* has the parts
+    A and B, integers of which one row moves A by a and B by delta - a, with 0 <= a <= delta: it is
+    low + width * A/(A + B). A *total* is a whole number, the sum of its parts: the rows behind a
+    mean, from A and B, and those that it leaves out. `rows` is the public size of a group for
+    which the margin of a mean is bought. `least` and `most` are where the exact value lies in any
+    case.
+    """
+
+    name: str
+    output: int
+    kind: str  # 'amount' | 'mean' | 'ratio' | 'total'
+    parts: tuple[Part, ...]
+    low: Fraction = Fraction(0)
+    width: Fraction = Fraction(0)
+    rows: int = 1
+    least: Number | None = None
+    most: Number | None = None
+
+    def value(self, noisy: Sequence[int]) -> Number | None:
+        """The figure where its measures read `noisy`; None where it divides by 0 or less."""
+        parts = [part.value(each) for part, each in zip(self.parts, noisy, strict=True)]
+        if self.kind in ("amount", "total"):
+            return sum(parts)
+        bottom = parts[0] + parts[1] if self.kind == "mean" else parts[1]
+        if bottom <= 0:
+            return None
+        ratio = parts[0] / bottom
+        return float(self.low) + float(self.width) * ratio if self.kind == "mean" else ratio
+
+    def possible(self, value: Number) -> Number:
+        """The value moved to where the exact one can lie.
+
+        Utility: it comes no further from that than before; a total that is rounded stays within
+        its margin, which is a whole number.
+        """
+        value = round(value) if self.kind == "total" else value
+        value = value if self.least is None else max(value, self.least)
+        return value if self.most is None else min(value, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was drawn for a figure: the noisy measure of each part, and half-widths by group.
+
+    `margins` hold for each group by itself, `together` for all groups at once, with the same
+    probability. NaN: none can be given.
+    """
+
+    parts: tuple[Ints, ...]
+    margins: Floats
+    together: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """A planned query as an algorithm sees it: k groups, atoms, formula, accuracy.
 
     `shown` are measures whose own noisy values the answer shows, as far as they were measured.
     `capped`: the measures are of the rows that caps on one person keep, and so is the promise.
+    `figures` are the values that are asked for where no condition is; `cost` says what a row, or
+    person, loses where measures are drawn for every group at these epsilons.
     """
 
     groups: int
-    atoms: tuple[AtomSpec, ...]
+    atoms: tuple[Atom, ...]
     formula: Formula  # minimised; leaves are indices into `atoms`
     accuracy: Accuracy
     shown: frozenset[int] = frozenset()
     capped: bool = False
+    figures: tuple[Figure, ...] = ()
+    cost: Callable[[Mapping[int, float]], Loss] | None = None
 
 
 class Meter(Protocol):
     """Draws noise against a budget. Every draw is charged before it is made."""
 
     @property
-    def loss(self) -> float:
+    def loss(self) -> Loss:
         """Ex-post loss of everything drawn so far (theory 5)."""
         ...
 
@@ -74,7 +160,7 @@ class Meter(Protocol):
         """Whether all these (measure, epsilon, groups) together stay within the budget."""
         ...
 
-    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> float:
+    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> Loss:
         """The loss if all these were made as well, whether or not the budget covers it."""
         ...
 
@@ -99,7 +185,7 @@ class Meter(Protocol):
         """
         ...
 
-    def fold(self, formula: Formula, comparisons: Sequence[AtomSpec]) -> int:
+    def measure_condition(self, formula: Formula, comparisons: Sequence[Atom]) -> int:
         """A new measure: how many rows a group is inside the formula, or lacks. Its number.
 
         Privacy: one row changes it by at most 1, however many atoms the formula has. Nothing
@@ -134,12 +220,27 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrong:
+    """How many returned groups are false, as estimated: `expected`, give or take `error`.
+
+    `error` is two standard errors. `bound` or more are false with probability at most `DOUBT`.
+    """
+
+    DOUBT: ClassVar[float] = 0.1
+
+    expected: float
+    error: float
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
 class Guarantee:
     """Which bounds the answer carries, each None where there is none, and in words.
 
     `kind` is how false groups are bounded: 'average', 'average and one', 'estimate', 'each',
-    'certain each', 'certain', 'open', or '' where only the text tells. `doubt` is the
-    probability that some group is wrongly marked certain, where groups are marked.
+    'certain each', 'certain', 'open', 'spent', or '' where only the text tells. `doubt` is the
+    probability that some group is wrongly marked certain, where groups are marked. `wrong` is an
+    estimate, which only an answer that spent all it was allowed has.
     """
 
     fnr: float | None
@@ -148,6 +249,7 @@ class Guarantee:
     fdr: float | None = None
     kind: str = ""
     doubt: float | None = None
+    wrong: Wrong | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +266,4 @@ class Outcome:
     certain: Mask | None = None
     # set where some groups were left open: the others are decided, these only possible
     details: dict[str, Any] = field(default_factory=dict)
+    shown: dict[int, Shown] = field(default_factory=dict)  # by output of the SELECT list

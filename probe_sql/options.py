@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from probe_sql.accuracy import PAPER_FPR, UNBOUNDED, Accuracy
+from probe_sql.accuracy import DEFAULT_FDR, PAPER_FPR, UNBOUNDED, Accuracy
 from probe_sql.algorithms import BEYOND, NAMES
 from probe_sql.errors import AccuracyError
 
@@ -22,7 +22,7 @@ class Option:
     """One accuracy option: how it is checked and what it means, in a line."""
 
     name: str
-    kind: str  # 'number' | 'integer' | 'choice' | 'flag'
+    kind: str  # 'number' | 'integer' | 'choice' | 'flag' | 'margin'
     meaning: str
     low: float = -math.inf  # exclusive
     high: float = math.inf  # exclusive unless `closed`
@@ -42,6 +42,8 @@ class Option:
             if isinstance(value, bool):
                 return value
             raise AccuracyError(f"{self.name} must be true or false", fix=f"{self.name} = false")
+        if self.kind == "margin" and isinstance(value, str):
+            return _share(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise AccuracyError(f"{self.name} must be a number", fix=self._example())
         if self.kind == "integer" and not isinstance(value, int):
@@ -87,9 +89,11 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             Option("split", "number", "share of beta for the first of two phases", 0, 1),
             Option("steps", "integer", "most steps m for an atom", 0, 64, closed=True),
             Option("fine_steps", "integer", "fine steps m_f for each step", 0, 64, closed=True),
-            Option("margin", "number", "half-width of a SELECT aggregate HAVING does not measure",
+            Option("margin", "margin", "half-width of shown values: a number, or a share as text",
                    0),
             Option("confidence", "number", "probability that the margin holds", 0, 1),
+            Option("spend", "choice", "the least that suffices, or all of epsilon",
+                   choices=("least", "all")),
             Option("on_exhausted", "choice", "at the end of the budget: deny, or mark what is open",
                    choices=("deny", "mark")),
             Option("fpr_scope", "choice", "what fpr bounds: the rate over all, or each group",
@@ -102,17 +106,48 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
 )  # fmt: skip
 
 
+def _margins(value: Any) -> dict[str, Any]:
+    """One margin for all columns, or one for each that is named; the others keep theirs."""
+    if not isinstance(value, Mapping):
+        return {"margin": OPTIONS["margin"].check(value), "margins": MappingProxyType({})}
+    if not value or not all(isinstance(name, str) for name in value):
+        raise AccuracyError(
+            "margins by column map names of the SELECT list to margins",
+            fix="margin = (n = 50, total = '5%'), or in Python margin = {'n': 50, 'total': '5%'}",
+        )
+    named = {name.lower(): OPTIONS["margin"].check(margin) for name, margin in value.items()}
+    return {"margins": MappingProxyType(named)}
+
+
+def _share(text: str) -> str:
+    """A relative margin in its full form."""
+    from probe_sql.algorithms.relative import Share  # the names alone must not load numpy
+
+    share = Share.parse(text)
+    if share is None:
+        raise AccuracyError(
+            f"margin = {text!r} is neither a number nor a share",
+            why="a share is from 0.01% to below 100%, with the least margin in rows if you like",
+            fix=f"margin = 10, margin = '5%', or margin = '{Share(0.05)}'",
+        )
+    return str(share)
+
+
 def updated(accuracy: Accuracy, options: Mapping[str, Any]) -> Accuracy:
     """`accuracy` with `options` checked and applied; unknown names are errors.
 
     The options of one call are one level (a clause, arguments, a policy): a bound on false
     groups replaces the one of the other kind from further away, unless both are named.
-    Naming an algorithm of the paper brings back its `fpr`.
+    `spend = 'all'` replaces both: it bounds neither. Naming what knows no `fdr` (an algorithm of
+    the paper, a bound for each group) without either replaces it by the `fpr` of further away or
+    the paper's.
     """
     checked: dict[str, Any] = {}
     for name, value in options.items():
         if name == "ranges":
             checked[name] = check_ranges(value)
+        elif name == "margin":
+            checked |= _margins(value)
         elif name in OPTIONS:
             checked[name] = OPTIONS[name].check(value)
         else:
@@ -122,14 +157,30 @@ def updated(accuracy: Accuracy, options: Mapping[str, Any]) -> Accuracy:
             )
     if "fpr" in checked or "fdr" in checked:
         checked = {"fpr": UNBOUNDED, "fdr": None, **checked}
-    elif checked.get("algorithm", BEYOND[0]) not in BEYOND and accuracy.fdr is not None:
-        checked |= {"fpr": min(accuracy.fpr, PAPER_FPR), "fdr": None}
+    elif checked.get("spend") == "all":
+        checked |= {"fpr": UNBOUNDED, "fdr": None}
+    elif checked.get("spend") == "least" and accuracy.spend == "all":
+        checked["fdr"] = DEFAULT_FDR
+    elif accuracy.fdr is not None and _without_fdr(checked):
+        known = accuracy.fpr if accuracy.fpr < UNBOUNDED else PAPER_FPR
+        checked |= {"fpr": known, "fdr": None}
     return replace(accuracy, **checked)
+
+
+def _without_fdr(named: Mapping[str, Any]) -> bool:
+    """Whether options of one level name something that cannot go with fdr."""
+    return (
+        named.get("algorithm", BEYOND[0]) not in BEYOND
+        or named.get("primary") == "fpr"
+        or named.get("fpr_scope") == "group"
+    )
 
 
 def agreed(accuracy: Accuracy) -> Accuracy:
     """These options, or `AccuracyError` where two of them exclude each other."""
     name = accuracy.algorithm
+    if accuracy.spend == "all":
+        _agreed_to_spend(accuracy)
     if accuracy.proof == "strict" and name not in BEYOND:
         raise AccuracyError(
             f"algorithm = '{name}' has no strict proof",
@@ -152,6 +203,27 @@ def agreed(accuracy: Accuracy) -> Accuracy:
                 fix=f"leave one of the two out, or fpr = {PAPER_FPR:g} with {option} = '{value}'",
             )
     return accuracy
+
+
+def _agreed_to_spend(accuracy: Accuracy) -> None:
+    """Refuse what `spend = 'all'` cannot keep beside the bound on missed groups."""
+    if accuracy.algorithm not in BEYOND:
+        raise AccuracyError(
+            f"algorithm = '{accuracy.algorithm}' cannot spend all that it may",
+            why="it stops where its bounds are met",
+            fix=f"algorithm = '{BEYOND[0]}', or leave spend out",
+        )
+    named = {
+        "fdr": accuracy.fdr is not None, "fpr": accuracy.fpr < UNBOUNDED,
+        "primary = 'fpr'": accuracy.primary == "fpr",
+        "fpr_scope = 'group'": accuracy.fpr_scope == "group",
+    }  # fmt: skip
+    for option in (name for name, given in named.items() if given):
+        raise AccuracyError(
+            f"{option} and spend = 'all' exclude each other",
+            why="with a fixed epsilon false groups are as few as can be, not within a bound",
+            fix=f"leave {option} out, or say spend = 'least'",
+        )
 
 
 def check_ranges(value: Any) -> Mapping[str, float]:

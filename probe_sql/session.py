@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from probe_sql import arguments
 from probe_sql.algorithms.sentences import Listed, sentence
 from probe_sql.answer.compose import compose, returned_groups
-from probe_sql.answer.values import Answer, Denied, Privacy
+from probe_sql.answer.content import Privacy
+from probe_sql.answer.values import Answer, Denied
 from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
@@ -19,15 +21,16 @@ from probe_sql.errors import InterfaceError, NotSupportedError, SqlError
 from probe_sql.ledger import BudgetState, Entry
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
-from probe_sql.plan.engine import Engine
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, make_plan
+from probe_sql.plan.tally import Engine
 from probe_sql.policy import Policy, load_policy
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.vault.addresses import holds_secret
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.memory import sealed
 from probe_sql.vault.runner import Watched, asked_again
-from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
+from probe_sql.vault.sources import Spark, identity, is_remote
 from probe_sql.walk import Progress, denied_unread, walk
 
 
@@ -47,7 +50,7 @@ def connect(
     the connection asks no more.
     """
     arguments.analyst(analyst)
-    return Connection(open_database(source, policy, ledger), analyst)
+    return Connection(open_database(source, policy, ledger), analyst, owner=True)
 
 
 def explain_only(
@@ -74,13 +77,19 @@ def explain_only(
 
 
 class Connection:
-    """A database under a policy, for one analyst. Queries spend; everything else is free."""
+    """A database under a policy, for one analyst. Queries spend; everything else is free.
 
-    def __init__(self, database: Database, analyst: str | None = None) -> None:
-        self._database = database
+    Many may share one `Database`, each in a thread of its own. Only the `owner` closes it.
+    """
+
+    def __init__(
+        self, database: Database, analyst: str | None = None, *, owner: bool = False
+    ) -> None:
+        arguments.analyst(analyst)
+        self._database = database if owner else database.session()
         self._closed = False
         self._watching: set[int] = set()  # threads in a caller's progress
-        self._latest: tuple[list[Any], Plan] | None = None
+        self._latest: tuple[list[Any], Plan] | None = None  # replaced whole: threads may share it
         self.policy = database.policy
         self.analyst = analyst
 
@@ -104,7 +113,7 @@ class Connection:
         if plan.query.explain:
             return self._explained(plan)
         groups = database.backend.groups(plan.scan)
-        if plan.verdict is not None and not plan.releases.extra:
+        if plan.decided_free:
             return self._answer(plan, plan.decided(groups), Loss.NOTHING)
         self._check_budget(plan)
         task = database.task(plan, groups)
@@ -120,19 +129,19 @@ class Connection:
 
     def _check_budget(self, plan: Plan) -> None:
         """Refuse what the ledger would refuse, before anything else is worked out."""
-        asked = plan.accuracy.epsilon
-        self._database.ledger.admit(self.analyst, Loss.asked(asked))
-        if plan.release_epsilon >= asked:
+        asked, release = Loss.asked(plan.accuracy.epsilon), plan.release_loss
+        self._database.ledger.admit(self.analyst, asked)
+        if release >= asked:
             raise SqlError(
-                f"the values of the SELECT list alone cost epsilon {plan.release_epsilon:.4g}",
-                why=f"the query may spend {asked:g}",
+                f"the values of the SELECT list alone cost epsilon {release.epsilon:.4g}",
+                why=f"the query may spend {asked.epsilon:g}",
                 fix="widen margin, lower confidence, or raise epsilon",
             )
 
     def _answer(self, plan: Plan, outcome: Outcome, charged: Loss) -> Answer:
         privacy = Privacy(
-            charged.epsilon, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
-            plan.accuracy.algorithm, self.budget.remaining, outcome.guarantee.text,
+            charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
+            plan.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
             trace=outcome.trace, fdr=outcome.guarantee.fdr, sentence=_sentence(plan, outcome),
         )  # fmt: skip
@@ -142,10 +151,14 @@ class Connection:
         chosen = returned_groups(outcome)
         keys = self._database.backend.keys(plan.scan, chosen)
         body = compose(plan, chosen, keys, outcome)
-        confidence = plan.accuracy.confidence if plan.releases.columns else None
+        shown = plan.releases.columns or plan.figures
+        confidence = plan.accuracy.confidence if shown else None
+        if body.top is not None:
+            privacy = replace(privacy, sentence=f"{body.top.sentence} {privacy.sentence}")
         return Answer(
-            columns, body.rows, body.margins, privacy, plan.notices, body.marks, confidence
-        )
+            columns, body.rows, body.margins, privacy, plan.notices, body.marks, confidence,
+            body.below, body.raw,
+        )  # fmt: skip
 
     # --- the rest is free ---
 
@@ -221,11 +234,12 @@ class Connection:
         )
 
     def interrupt(self) -> None:
-        """Cancel a running scan, from another thread."""
+        """Cancel what this connection runs, from another thread; that of others goes on."""
         self._database.backend.interrupt()
 
     def close(self) -> None:
-        """End what runs and close the database and the ledger; safe to call twice."""
+        """End what runs here, and close the database and the ledger if they are this connection's
+        own; safe to call twice."""
         if threading.get_ident() in self._watching:
             raise asked_again()
         if not self._closed:
@@ -268,8 +282,8 @@ __all__ = [
     "Progress",
     "Spark",
     "connect",
-    "elsewhere",
     "explain_only",
     "holds_secret",
     "identity",
+    "is_remote",
 ]

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from probe_sql import algorithms, faults
+from probe_sql import faults
 from probe_sql.database import Database
 from probe_sql.errors import Interrupted, LedgerError, ProbeError, ScanError, Stopped
 from probe_sql.ledger import STOPPED, Ledger, Receipt
@@ -33,7 +33,7 @@ class Settled:
 
     outcome: Outcome
     charged: Loss
-    loss: float
+    loss: Loss
 
 
 def scan(database: Database, plan: Plan, progress: Watched | None) -> Exact:
@@ -98,16 +98,19 @@ def decide(plan: Plan, task: Task, meter: VaultMeter) -> Outcome:
     Privacy: every value comes from the meter, which charges first.
     """
     extra = plan.releases.extra
-    if plan.verdict is not None:
-        outcome = plan.decided(task.groups)
-    else:
-        meter.hold(extra)
-        outcome = algorithms.get(plan.accuracy.algorithm).run(task, meter)
-        meter.unhold()
+    if plan.decided_free:
+        return plan.decided(task.groups)
+    meter.set_aside(extra)
+    outcome = plan.decider.run(task, meter)
+    meter.free()
     if outcome.status == "denied" or not extra:
         return outcome
     noisy = dict(outcome.noisy)
     for measure, epsilon in extra:
+        if measure in plan.releases.climbs:
+            climb = plan.releases.climbs[measure]
+            noisy[measure] = climb.values(meter, measure, outcome.returned)
+            continue
         values = meter.draw(measure, epsilon, outcome.returned)
         noisy[measure] = values, np.where(outcome.returned, epsilon, 0.0)
     return replace(outcome, noisy=noisy)
@@ -115,7 +118,7 @@ def decide(plan: Plan, task: Task, meter: VaultMeter) -> Outcome:
 
 def denied_unread(plan: Plan, task: Task) -> Outcome | None:
     """The denial that public facts decide, before any data are read; None if there is none."""
-    if plan.verdict is not None:
+    if plan.decided_free:
         return None
     meter = Rehearsal(task.groups, plan.deltas, plan.row_types, plan.accuracy.epsilon, plan.caps)
     try:

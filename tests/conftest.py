@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -15,9 +15,13 @@ from xdist.scheduler import LoadScopeScheduling
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The default draws the same examples on every run, so a failure is always about a change.
-# `pytest --hypothesis-profile=explore` looks further, with fresh randomness.
+# `pytest --hypothesis-profile=explore` looks further, with fresh randomness. For `tests.mutation`
+# it is enough that an example fails: the smallest one is not looked for.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=2000)
+settings.register_profile(
+    "mutants", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("ci")
 
 

@@ -12,15 +12,15 @@ import re
 import tempfile
 from pathlib import Path
 
+from benchmarks.seeded import SeededWords
 from probe_sql.cli.shell import Shell
-from probe_sql.database import Database, ledger_place
+from probe_sql.database import Database, ledger_path
 from probe_sql.ledger import Ledger
 from probe_sql.owner import build_demo
 from probe_sql.policy import load_policy
 from probe_sql.session import Connection
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
-from probe_sql.vault.sources import open_backend
-from probe_sql.vault.testing import SeededWords
 
 README = Path(__file__).parent.parent / "README.md"
 SEED = 20
@@ -56,11 +56,13 @@ def replay(session: str, folder: Path) -> str:
     """The session as the shell would have shown it, with a seeded sampler."""
     demo = build_demo(folder)
     policy = load_policy(demo.policy)
-    place, identity = ledger_place(demo.database, policy, None)
+    place, identity = ledger_path(demo.database, policy, None)
     backend = open_backend(demo.database, policy)
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(place, budget=typed.budget, identity=identity)
-    connection = Connection(Database(backend, typed, ledger, Sampler(SeededWords(SEED))), "maria")
+    connection = Connection(
+        Database(backend, typed, ledger, Sampler(SeededWords(SEED))), "maria", owner=True
+    )
     screen = Screen()
     with connection, contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
         shell = Shell(connection, str(demo.database), {})

@@ -23,6 +23,7 @@ from probe_sql.cursor import (
     TimeFromTicks,
     TimestampFromTicks,
 )
+from probe_sql.loss import Loss
 from probe_sql.owner import build_demo
 from probe_sql.session import Connection, Explanation
 from tests.cli.conftest import COMMON, STEADY
@@ -71,7 +72,7 @@ def test_answers_cannot_be_changed(db: Connection) -> None:
     with pytest.raises(FrozenInstanceError):
         answer.rows = ()  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
-        answer.privacy.epsilon = 0.0  # type: ignore[misc]
+        answer.privacy.loss = Loss.NOTHING  # type: ignore[misc]
     assert isinstance(answer.rows, tuple)
     assert copy.copy(answer) == answer
     assert pickle.loads(pickle.dumps(answer)) == answer

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from probe_sql.owner import DEMO_QUERY, build_demo
+from probe_sql.owner import DEMO_QUERY, DEMO_VALUES, build_demo
 from tests import readme
 
 ROOT = Path(__file__).parent.parent
@@ -26,11 +27,35 @@ def test_the_session_is_what_the_shell_shows(
     assert shown == session, "run `python -m tests.readme` and read what it changes"
 
 
-def test_the_session_asks_the_query_that_the_readme_and_the_demo_show() -> None:
+def test_the_session_asks_the_queries_that_the_readme_and_the_demo_show() -> None:
     (session,) = readme.blocks("console")
-    (query,) = readme.blocks("sql")
-    assert query.strip() == DEMO_QUERY.strip()
-    assert DEMO_QUERY.strip() in [text.strip() for text in readme.inputs(session)]
+    typed = [text.strip() for text in readme.inputs(session)]
+    for query, shown in zip((DEMO_VALUES, DEMO_QUERY), readme.blocks("sql"), strict=True):
+        assert query.strip() == shown.strip()
+        assert query.strip() in typed
+
+
+def test_the_value_outside_its_margin_is_the_one_that_is_named(tmp_path: Path) -> None:
+    (session,) = readme.blocks("console")
+    number = r"([\d,.]+) ± ([\d.]+)"
+    shown = re.findall(rf"^│ ([A-D]) +│ +{number} │ +{number} │$", session, flags=re.MULTILINE)
+    with duckdb.connect(build_demo(tmp_path).database, read_only=True) as connection:
+        exact = {
+            ward: values
+            for ward, *values in connection.execute(
+                "SELECT ward, count(*), avg(age) FROM patients GROUP BY ward"
+            ).fetchall()
+        }
+    outside = [
+        f"in ward {ward} can be told: {round(value, 4)}, a little further from {near} than {margin}"
+        for ward, *pairs in shown
+        for value, near, margin in zip(exact[ward], pairs[::2], pairs[1::2], strict=True)
+        if abs(value - float(near.replace(",", ""))) > float(margin)
+    ]
+    text = " ".join(readme.README.read_text(encoding="utf-8").split())
+    assert len(shown) == 4
+    assert len(outside) == 1
+    assert outside[0] in text
 
 
 def test_the_python_lines_run_as_they_stand(tmp_path: Path) -> None:

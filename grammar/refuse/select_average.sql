@@ -1,5 +1,6 @@
 -- The value of an average needs its count: HAVING measures another one.
 SELECT ward, avg(age) FROM stays GROUP BY ward HAVING avg(age) > 65 AND count(*) > 10
+WITH ACCURACY (algorithm = 'probe')
 
 -- expect:
 --   error: SqlError

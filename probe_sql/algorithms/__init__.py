@@ -7,11 +7,23 @@ from typing import TYPE_CHECKING
 from probe_sql.errors import AccuracyError
 
 if TYPE_CHECKING:
+    from probe_sql.accuracy import Accuracy
     from probe_sql.algorithms.protocol import Algorithm
 
 NAMES = ("naive", "apex", "probe", "probe-naive", "probe-ent", "ladder")
 # Beyond the paper: these decide on one number, and can bound fdr and prove it strictly.
 BEYOND = ("ladder",)
+# Answers what has no condition, whatever the option `algorithm` names for conditions.
+VALUES = "values"
+
+
+def chosen(name: str, accuracy: Accuracy) -> Algorithm:
+    """The algorithm called `name`, in the form that these options ask for."""
+    if name in BEYOND and accuracy.spend == "all":
+        from probe_sql.algorithms.whole import Whole
+
+        return Whole()
+    return get(name)
 
 
 def get(name: str) -> Algorithm:
@@ -25,7 +37,7 @@ def get(name: str) -> Algorithm:
 
             return Naive()
         case "apex":
-            from probe_sql.algorithms.apex import Apex
+            from probe_sql.algorithms.naive import Apex
 
             return Apex()
         case "probe" | "probe-naive":
@@ -40,6 +52,10 @@ def get(name: str) -> Algorithm:
             from probe_sql.algorithms.ladder import Ladder
 
             return Ladder()
+        case "values":
+            from probe_sql.algorithms.values import Values
+
+            return Values()
     raise AccuracyError(
         f"there is no algorithm named {name!r}", fix=f"use one of {', '.join(NAMES)}"
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from probe_sql.accuracy import UNBOUNDED, Accuracy
-from probe_sql.measuring import Guarantee
+from probe_sql.measuring import Guarantee, Wrong
 
 _MISS = (
     "each group that satisfies the condition is missed with probability at most {bound:g}",
@@ -37,6 +37,10 @@ _ONE_MORE = ", these and one more taken together"
 _CERTAIN = (
     "with probability {bound:g} every group marked certain satisfies it",
     "with probability {bound:g} every group that is certain, listed or not, is so rightly",
+)
+_FEWEST = (
+    "every group that does not satisfy it is returned with the least probability that any mechanism"
+    " of this epsilon and this bound allows; how many those are is estimated, not bounded"
 )
 _EACH = "a group that does not satisfy it is returned as certain with probability at most {bound:g}"
 _OPEN = "; groups marked possible are undecided"
@@ -76,6 +80,13 @@ def both(accuracy: Accuracy, capped: bool, doubt: float | None = None) -> Guaran
     return _two(accuracy, "; ".join(others), fpr, capped, _DENIAL, accuracy.fdr, kind, doubt)
 
 
+def spent(accuracy: Accuracy, capped: bool, doubt: float, wrong: Wrong | None = None) -> Guarantee:
+    """The a priori bound, and false groups as few as any mechanism of this epsilon can return."""
+    others = f"{_FEWEST}; {_CERTAIN[0].format(bound=1 - doubt)}"
+    found = _two(accuracy, others, None, capped, kind="spent", doubt=doubt)
+    return replace(found, wrong=wrong)
+
+
 def marked(accuracy: Accuracy, doubt: float, capped: bool) -> Guarantee:
     """The a priori bound, and one for groups marked certain; nothing for those left open."""
     certain = _CERTAIN[accuracy.primary == "fpr"].format(bound=1 - doubt)
@@ -104,6 +115,21 @@ def tolerant(beta: float, share: float, capped: bool) -> Guarantee:
         ),
         capped,
     )
+
+
+def within(confidence: float, capped: bool) -> Guarantee:
+    """Values with margins, each by itself."""
+    text = (
+        f"Each value lies within its margin of the exact one with probability at least"
+        f" {confidence:g}, taken by itself."
+    )
+    return _capped(Guarantee(None, None, text), capped)
+
+
+def listed() -> Guarantee:
+    """Keys without a condition and without values: they are public."""
+    text = "Group keys are public: every group is listed, whether it has rows or not, at no cost."
+    return Guarantee(0.0, 0.0, text)
 
 
 def certain(verdict: bool) -> Guarantee:

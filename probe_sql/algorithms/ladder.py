@@ -16,7 +16,7 @@ from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
 from probe_sql.algorithms.record import Record
 from probe_sql.logic.formula import Constant, Leaf, atoms
 from probe_sql.measuring import (
-    AtomSpec,
+    Atom,
     Draw,
     Guarantee,
     Ints,
@@ -107,37 +107,50 @@ def _first_level(task: Task, tuning: Tuning) -> FirstDraws:
     return FirstDraws(title, draws, ((behind, level.epsilon),), again=again, number=number.name)
 
 
-def share_alone(accuracy: Accuracy, groups: int, tuning: Tuning) -> float:
-    """The share of both bounds that is kept for judging groups one by one."""
-    few = groups <= tuning.few or accuracy.fpr_scope == "group"
-    return tuning.alone_of_few if few else tuning.alone
+def shares_alone(accuracy: Accuracy, groups: int, tuning: Tuning) -> tuple[float, float]:
+    """The shares of fnr and of the other bounds that are kept for judging groups one by one."""
+    if groups <= tuning.few or accuracy.fpr_scope == "group":
+        return tuning.alone_of_few, tuning.alone_of_few
+    if accuracy.fdr is not None:
+        return tuning.alone_killed, tuning.alone_settled
+    return tuning.alone, tuning.alone
 
 
 def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
     """What each way to an answer may take of the bounds, for one group.
 
-    One group's share of fdr is fdr (1 - fnr)/groups: if all groups took theirs, false ones
-    would be at most fdr (1 - fnr), and one group that satisfies the condition makes up for it.
+    One group's share of fdr at the last level is fdr (1 - fnr)/groups: if all groups took
+    theirs, false ones would be at most fdr (1 - fnr), and one group that satisfies the condition
+    makes up for it. So it does for groups that are settled, by `Shares.listed` for itself, for
+    one more and for those that count as true and are not.
     """
-    alone = share_alone(accuracy, groups, tuning)
-    false = accuracy.fpr
+    killed, settled = shares_alone(accuracy, groups, tuning)
+    false, listed = accuracy.fpr, 0.0
+    alone = settled * false if false < UNBOUNDED else UNBOUNDED
     if accuracy.fdr is not None:
-        false = min(false, accuracy.fdr * (1 - accuracy.fnr) / groups)
+        made_up_for = accuracy.fdr * (1 - accuracy.fnr)
+        false = min(false, made_up_for / groups)
+        listed = settled * made_up_for / (2 + tuning.stray)
     return Shares(
-        (1 - alone) * accuracy.fnr, alone * accuracy.fnr, alone * false, (1 - alone) * false
+        (1 - killed) * accuracy.fnr,
+        (1 - tuning.looked) * killed * accuracy.fnr,
+        tuning.looked * killed * accuracy.fnr,
+        alone,
+        (1 - settled) * false,
+        listed,
     )
 
 
 def promises_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> list[Promise]:
     """The bounds that the sum over all groups watches over."""
-    alone = share_alone(accuracy, groups, tuning)
+    killed, settled = shares_alone(accuracy, groups, tuning)
     width = WIDTH if accuracy.proof == "strict" else tuning.width
     found: list[Promise] = []
     if accuracy.fpr_scope == "rate" and accuracy.fpr < UNBOUNDED:
-        found.append(Promise((1 - alone) * accuracy.fpr, False, width))
+        found.append(Promise((1 - settled) * accuracy.fpr, False, width))
     if accuracy.fdr is not None:
-        lost = alone * accuracy.fnr
-        found.append(Promise((1 - alone) * accuracy.fdr, True, width, lost))
+        lost = killed * accuracy.fnr
+        found.append(Promise((1 - settled) * accuracy.fdr, True, width, lost))
     return found
 
 
@@ -151,24 +164,24 @@ def watches_of(
     return [Watch(promise, shape, tuning) for promise in promises]
 
 
-def one_number(task: Task, meter: Meter) -> AtomSpec:
+def one_number(task: Task, meter: Meter) -> Atom:
     """The number that the walk decides on: how many rows a group is inside the condition.
 
     A condition of one comparison whose aggregate the answer shows is decided on that
     aggregate itself, in its own units: then its value costs nothing more.
     """
-    return _shown_atom(task) or _condition(task, meter.fold(task.formula, task.atoms))
+    return _shown_atom(task) or _condition(task, meter.measure_condition(task.formula, task.atoms))
 
 
-def _shown_atom(task: Task) -> AtomSpec | None:
+def _shown_atom(task: Task) -> Atom | None:
     if isinstance(task.formula, Leaf) and task.atoms[task.formula.atom].measure in task.shown:
         return task.atoms[task.formula.atom]
     return None
 
 
-def _condition(task: Task, measure: int) -> AtomSpec:
+def _condition(task: Task, measure: int) -> Atom:
     reach = max(task.atoms[i].range / task.atoms[i].delta for i in atoms(task.formula))
-    return AtomSpec(WHOLE, measure, 1, 0, 1, reach)
+    return Atom(WHOLE, measure, 1, 0, 1, reach)
 
 
 class _Run:

@@ -18,24 +18,33 @@ class Tuning:
     `ratio`: between the epsilons of two levels. `start`: region of the first level, in ranges.
     `width`: over how many noise scales above the line a group comes to count as true.
     `margin`, `growth`, `near`: standard errors kept between the sum and its bound, how many
-    more for each octave at which the sum was near, and how near that is, in standard errors.
+    more where the sum was near for an octave (for more octaves, as their power `slowing`), and
+    how near that is, in standard errors.
     `spare`: how many groups on the line, itself among them, a group reckons with beside the sum.
-    `alone`, `few`, `alone_of_few`: share of the bounds for judging groups one by one, and
-    where there are few of them. `every`: at every so many levels they are judged so.
+    `alone`: share of fnr and fpr for judging groups one by one; `alone_killed`, `alone_settled`:
+    of fnr and fdr, where fdr is asked for; `few`, `alone_of_few`: of all of them where there are
+    so few groups. `every`: at every so many levels they are judged so. `looked`: of the share of
+    fnr, the part for tests that a group gets when no other is open.
+    `stray`: expected false groups among those that count as true in settling others.
     `doubt`: the probability that some group is wrongly marked certain.
     """
 
     ratio: float = 1.08
     start: float = 2.0
-    width: float = 1.5
-    margin: float = 0.3
-    growth: float = 0.25
-    near: float = 3.0
-    spare: float = 1.8
+    width: float = 2.0
+    margin: float = 0.2
+    growth: float = 0.45
+    slowing: float = 0.7
+    near: float = 2.0
+    spare: float = 1.2
     alone: float = 0.04
+    alone_killed: float = 0.15
+    alone_settled: float = 0.02
     few: int = 20
     alone_of_few: float = 0.5
-    every: int = 2
+    every: int = 4
+    looked: float = 2 / 3
+    stray: float = 0.1
     doubt: float = 0.01
 
 
@@ -44,13 +53,18 @@ class Shares:
     """What each way to an answer may take of the bounds; all of them for one group.
 
     `miss`: of being dead where the walk stops; `killed`, `settled`: of being decided alone, in
-    the whole walk, when that is wrong; `false`: of being returned falsely at the last level.
+    the whole walk, when that is wrong; `looked`: of being killed as the last one that is open;
+    `false`: of being returned falsely at the last level.
+    `listed`: false groups that may be settled in the whole walk for each group that satisfies
+    the condition, and for one more; 0 where fdr was not asked for.
     """
 
     miss: float
     killed: float
+    looked: float
     settled: float
     false: float
+    listed: float = 0.0
 
 
 def tail(rate: float, s: int) -> float:
@@ -80,7 +94,10 @@ class Level:
 
     A group is dead where x <= -reach, and at x = 1 - reach by a coin of probability `coin`.
     Where groups are judged one by one it is out for good where x <= -kill, in where
-    x > settle. It is marked certain beyond `certain`, and beyond `sure` if it was judged so.
+    x > settle and, with a `stake`, where the others agree (`settled_among`): those beyond
+    `apart` count as true there. The first test of a group as the last one open may take half
+    of `look` of fnr, the next half of the rest. A group is marked certain beyond `certain`, and
+    beyond `sure` if it was judged so.
     Utility: P(dead | y) = miss p^(y-1) for y >= 1, p = exp(-rate), and a group that does not
     satisfy the condition lives with the least probability that privacy allows
     (docs/proofs/ladder.md, section 2).
@@ -93,7 +110,10 @@ class Level:
     coin: float
     judged: bool
     kill: int
+    look: float
     settle: int
+    stake: float
+    apart: int
     certain: int
     sure: int
     last: bool
@@ -164,8 +184,9 @@ class Levels:
         return Level(
             self._delta * rate, rate, shares.miss, reach, min(max(coin, 0.0), 1.0),
             number % tuning.every == tuning.every - 1,
-            distance(rate, shares.killed / self.judgements),
+            distance(rate, shares.killed / self.judgements), shares.looked,
             distance(rate, shares.settled / self.judgements),
+            shares.listed / self.judgements, distance(rate, tuning.stray / self._groups),
             distance(rate, each), distance(rate, each / self.judgements),
             number == self._whole - 1,
         )  # fmt: skip

@@ -17,8 +17,7 @@ class Watch:
 
     Group j may stop where the sum of the others' weights, `spare` times the worst that j could
     add, and `margin` standard errors come to at most 0. The margin grows with the octaves in
-    which the others' sum was near its bound, so that a long ladder does not get more chances;
-    the spare half makes up for one other group on the line that looks true by chance.
+    which the others' sum was near its bound, so that a long ladder does not get more chances.
     Groups are along the last axis; other axes are runs of their own.
     """
 
@@ -37,9 +36,29 @@ class Watch:
         others = self.weights.sum(-1, keepdims=True) - self.weights + worst
         error = np.sqrt(np.maximum(squares.sum(-1, keepdims=True) - squares, 0.0))
         self._near += self._octave * (np.abs(others) <= self._tuning.near * error)
-        margin = self._tuning.margin + self._tuning.growth * self._near
+        grown = self._near**self._tuning.slowing
+        margin = self._tuning.margin + self._tuning.growth * grown
         stopped: Mask = others + margin * error <= 0
         return stopped
+
+
+def settled_among(level: Level, x: Ints) -> Mask:
+    """Groups that may be settled under fdr: each by how many others look false, and how many true.
+
+    Utility: a false group is past t >= 1 with p^t/(1 - p^n) times its probability of being
+    among the n numbers from 0 on. So with t from `stake` (1 + true ones)/(1 + others among
+    them) at most `stake` (1 + K + `stray`) false groups are settled at a level, on average over
+    the noise and whatever the groups' numbers are, if K satisfy the condition
+    (docs/proofs/ladder.md, Lemma 6).
+    """
+    steps = math.ceil(1 / level.rate)
+    near: Mask = (x >= 0) & (x < steps)
+    true: Mask = x >= max(steps, level.apart + 1)
+    above = 1 + true.sum(-1, keepdims=True) - true
+    beside = 1 + near.sum(-1, keepdims=True) - near
+    share = level.stake * -math.expm1(-level.rate * steps) * above / beside
+    settled: Mask = (x >= 1) & (level.rate * x >= 1e-9 - np.log(share))
+    return settled
 
 
 class Walk:
@@ -59,13 +78,18 @@ class Walk:
         self.cut = nobody()  # read because the ladder ended
         self._stopped = nobody()  # by the others, whether fixed before or not
         self._inside, self._outside = nobody(), nobody()  # beyond doubt
+        self._open = ~nobody()  # never clearly on one side
+        self._looks: Ints = np.zeros(shape, dtype=np.int64)  # tests as the last one open
         self._balance: list[Floats] = [np.zeros(shape) for _ in watches]
 
     def step(self, level: Level, x: Ints, coins: Floats, *, end: bool = False) -> None:
         """Look at all groups at one level; at the `end` the rest is read as it stands."""
         if level.judged:
             settled = x > level.settle
-            self.alone |= self._fix(settled | (x <= -level.kill), settled)
+            if level.stake:
+                settled &= settled_among(level, x)
+            out = (x <= -level.kill) | self._dropped(level, x)
+            self.alone |= self._fix(settled | out, settled)
             self._inside |= x > level.sure
             self._outside |= x <= -level.sure
         stopped: Mask = np.full(x.shape, level.last or bool(self.watches))
@@ -81,6 +105,21 @@ class Walk:
         for kept, watch in zip(self._balance, self.watches, strict=True):
             kept[newly] = watch.weights[newly]
         self._fix(newly, level.alive(x, coins))
+
+    def _dropped(self, level: Level, x: Ints) -> Mask:
+        """Groups that fail a test for which the others have called: none of them is open.
+
+        Utility: when a group is tested, and how often, is a function of the others alone, so its
+        r-th test drops it with probability at most look/2^r if it satisfies the condition.
+        """
+        self._open &= (x > -level.kill) & (x <= level.apart)
+        called = self._open.sum(-1, keepdims=True) == self._open
+        self._looks += called
+        # P(V <= x - 1) for x <= 0, in logarithms
+        tail = -level.rate * (1 - x) - math.log1p(math.exp(-level.rate))
+        small = tail <= math.log(level.look) - 1e-9 - math.log(2) * self._looks
+        dropped: Mask = called & (x <= 0) & small
+        return dropped
 
     def _fix(self, groups: Mask, returned: Mask) -> Mask:
         """Fix the answers of those of `groups` that have none; returns these."""

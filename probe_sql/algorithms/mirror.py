@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.errors import AccuracyError
-from probe_sql.logic.formula import And, Constant, Formula, Leaf, Or
-from probe_sql.measuring import AtomSpec, Meter, Outcome, Task
+from probe_sql.logic.formula import dual
+from probe_sql.measuring import Atom, Meter, Outcome, Task
 
 Decide = Callable[[Task, Meter], Outcome]
 
@@ -48,19 +48,9 @@ def negated(task: Task) -> Task:
     )
 
 
-def complement(atom: AtomSpec) -> AtomSpec:
+def complement(atom: Atom) -> Atom:
     """The atom that holds where `atom` does not: on integers, s f <= t is -s f > -t - 1."""
     return replace(atom, sign=-atom.sign, threshold=-atom.threshold - 1)
-
-
-def dual(formula: Formula) -> Formula:
-    """The formula of the negation: AND and OR change places, the leaves stand for negations."""
-    if isinstance(formula, Leaf):
-        return formula
-    if isinstance(formula, Constant):
-        return Constant(not formula.value)
-    parts = tuple(dual(part) for part in formula.parts)
-    return Or(parts) if isinstance(formula, And) else And(parts)
 
 
 def _swapped(accuracy: Accuracy) -> Accuracy:

@@ -1,12 +1,12 @@
-"""`naive`: each atom once, beta in equal parts, no bound on false groups."""
+"""`naive` and `apex`: each atom once, beta in equal parts, no bound on false groups."""
 
 from __future__ import annotations
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import guarantees, mirror, tslm, walk
-from probe_sql.algorithms.apportion import even_beta
 from probe_sql.algorithms.protocol import FirstDraws, by_atom
 from probe_sql.algorithms.record import Record
+from probe_sql.algorithms.tslm import even_beta
 from probe_sql.logic.formula import atoms
 from probe_sql.measuring import Draw, Guarantee, Mask, Meter, Outcome, OverBudget, Step, Task
 
@@ -73,3 +73,19 @@ class Naive:
 def share_of(accuracy: Accuracy) -> float:
     """Share of an atom's range that is uncertain."""
     return SHARE if accuracy.u is None else accuracy.u
+
+
+class Apex(Naive):
+    """As `naive`, but the threshold stays where it is: a tolerance region on both sides.
+
+    Utility: an atom whose sum is above t + u or at most t - u is misjudged with
+    probability at most beta_i, so a group all of whose atoms lie outside their regions is
+    misjudged with probability at most beta. Inside a region nothing is bounded.
+    Paper: section 3.2, the mechanism of APEx.
+    """
+
+    name = "apex"
+    _shift = False
+
+    def _promise(self, accuracy: Accuracy, capped: bool) -> Guarantee:
+        return guarantees.tolerant(accuracy.fnr, share_of(accuracy), capped)

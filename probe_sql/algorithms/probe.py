@@ -8,13 +8,13 @@ import numpy as np
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import guarantees, mirror, tslm, walk
-from probe_sql.algorithms.apportion import even_beta, paper_beta
 from probe_sql.algorithms.estimate import Reading, estimate_fps, estimate_result, largest_region
 from probe_sql.algorithms.protocol import FirstDraws, by_atom
 from probe_sql.algorithms.record import Record
+from probe_sql.algorithms.tslm import even_beta, paper_beta
 from probe_sql.logic.formula import occurrences
 from probe_sql.measuring import (
-    AtomSpec,
+    Atom,
     Draw,
     Guarantee,
     Mask,
@@ -121,7 +121,7 @@ class _Run:
             return self.record.deny_rate(estimate, "after phase two")
         return self.record.answer(two, guarantees.two_sided(accuracy, self.task.capped), phases=2)
 
-    def _atom(self, leaf: int) -> AtomSpec:
+    def _atom(self, leaf: int) -> Atom:
         return self.task.atoms[self.atom_of[leaf]]
 
     def _weight(self, leaf: int, u: int) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import guarantees, mirror, tslm, walk
-from probe_sql.algorithms.apportion import paper_beta
 from probe_sql.algorithms.entropy import relaxed_min_entropy
 from probe_sql.algorithms.estimate import (
     Estimate,
@@ -21,9 +20,10 @@ from probe_sql.algorithms.estimate import (
 from probe_sql.algorithms.probe import share_of
 from probe_sql.algorithms.protocol import FirstDraw, FirstDraws, by_atom
 from probe_sql.algorithms.record import Record
+from probe_sql.algorithms.tslm import paper_beta
 from probe_sql.logic.formula import leaves, occurrences
 from probe_sql.measuring import (
-    AtomSpec,
+    Atom,
     Floats,
     Guarantee,
     Ints,
@@ -180,7 +180,7 @@ class _Run:
             self.task.groups,
         )
 
-    def _next(self, spec: AtomSpec, state: _State, share: float, last: int) -> int:
+    def _next(self, spec: Atom, state: _State, share: float, last: int) -> int:
         """Region of the next step: of m_f on the way to `last`, the one of most entropy."""
         fine = self.task.accuracy.fine_steps
         now, end = (tslm.epsilon(spec.delta, share, u) for u in (state.u, last))
@@ -198,7 +198,7 @@ class _Run:
 
     def _trace(
         self,
-        spec: AtomSpec,
+        spec: Atom,
         step: int,
         before: _State,
         share: float,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from probe_sql.accuracy import Accuracy
@@ -31,7 +31,8 @@ class FirstDraws:
     `atoms` has an entry for every atom of the formula. `numbers` are the noisy numbers behind
     them: the measures that each is made of, and its epsilon. `whole`: nothing is drawn later.
     `again`: values that the answer shows cost as much again as the decision. `number`: the name
-    of the one number that decides, where there is one.
+    of the one number that decides, where there is one. `everything`: these are the proportions
+    of a draw that takes whatever the query may spend.
     """
 
     title: str
@@ -40,11 +41,24 @@ class FirstDraws:
     whole: bool = False
     again: bool = False
     number: str | None = None
+    everything: bool = False
 
     @property
     def epsilon(self) -> float:
         """What a row that enters every measure loses by all of them."""
         return math.fsum(epsilon for _, epsilon in self.numbers)
+
+
+def scaled(draws: FirstDraws, factor: float) -> FirstDraws:
+    """The same draws at `factor` times their epsilons, and regions as much narrower."""
+    return replace(
+        draws,
+        atoms={
+            atom: replace(draw, u=max(1, round(draw.u / factor)), epsilon=factor * draw.epsilon)
+            for atom, draw in draws.atoms.items()
+        },
+        numbers=tuple((behind, factor * epsilon) for behind, epsilon in draws.numbers),
+    )
 
 
 def by_atom(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from probe_sql.algorithms import guarantees, tslm
+from probe_sql.algorithms import BEYOND, guarantees, tslm
 from probe_sql.algorithms.entropy import min_entropy
 from probe_sql.algorithms.estimate import Estimate
 from probe_sql.measuring import (
@@ -20,6 +20,11 @@ from probe_sql.measuring import (
     Outcome,
     Step,
     Task,
+)
+
+_REMEDY = (
+    "Some group may lie so near the line that only a large epsilon tells its side;"
+    " on_exhausted = 'mark' returns such groups as possible, within this epsilon"
 )
 
 
@@ -90,10 +95,14 @@ class Record:
         What they would have taken is all that is known: more may have been needed after them.
         """
         needed = self.meter.loss_after(draws, reveals)
+        accuracy = self.task.accuracy
+        remedy = ""
+        if accuracy.algorithm in BEYOND and accuracy.on_exhausted == "deny":
+            remedy = f". {_REMEDY}"
         return self.deny(
-            f"{what} would bring the loss to {needed:.4g}, above"
-            f" epsilon = {self.task.accuracy.epsilon:.4g}; this run needs at least that, and may"
-            " need more",
+            f"{what} would bring the loss to {needed.epsilon:.4g}, above"
+            f" epsilon = {accuracy.epsilon:.4g}; this run needs at least that, and may"
+            f" need more{remedy}",
             limit="epsilon",
             needed=needed,
             **details,

@@ -1,14 +1,16 @@
 """One sentence under each answer: how much of what is listed may be wrong, for people to act on.
 
 The promise in full is `Guarantee.text`. Numbers here come from the bounds that were asked for, the
-number of groups, which is public, and how many are returned: never from an estimate.
+number of groups, which is public, and how many are returned. Only where a level was fixed
+in advance (`spend = 'all'`) is there an estimate, said with its doubt.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from probe_sql.measuring import Guarantee
+from probe_sql.measuring import Guarantee, Wrong
 
 _FALSE = "groups that do not satisfy the condition"
 
@@ -62,6 +64,8 @@ def _wrong(promise: Guarantee, listed: Listed) -> str:
         return "No group is listed."
     if promise.kind == "open":
         return "How many of the listed groups are wrong is not bounded."
+    if promise.wrong is not None:
+        return _estimated(promise.wrong, listed.returned)
     if promise.kind == "certain":
         bound = 1 - (promise.doubt or 0.0)
         return (
@@ -93,6 +97,19 @@ def _wrong(promise: Guarantee, listed: Listed) -> str:
         f" {_groups(listed.groups)} in all, and {listed.returned:,}"
         f" {'is' if listed.returned == 1 else 'are'} listed."
     )
+
+
+def _estimated(wrong: Wrong, returned: int) -> str:
+    """What a draw at a level fixed in advance tells of its own errors."""
+    text = (
+        f"Of the {_groups(returned)} listed {_about(wrong.expected)}"
+        f" {'is' if round(wrong.expected) <= 1 else 'are'} wrong, as estimated from the noisy"
+        f" values (give or take {max(wrong.error, 0.1):.2g}, two standard errors)."
+    )
+    if wrong.bound < returned:
+        sure = 1 - wrong.DOUBT
+        text += f" With probability {sure:g} fewer than {math.ceil(wrong.bound):,} are."
+    return text
 
 
 def _kept(promise: Guarantee, listed: Listed) -> str:

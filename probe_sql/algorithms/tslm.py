@@ -4,19 +4,28 @@ Privacy: a draw at `epsilon(...)` loses that epsilon and nothing else; what is c
 with the threshold afterwards is post-processing.
 Utility: a group whose atom holds is reported with probability at least 1 - beta.
 Paper: section 3.2.
+
+The bound beta is apportioned over the atoms by public numbers alone. Atom i has the weight
+w_i = Delta_i / u_i, so that a share beta_i costs epsilon_i = w_i ln(1 / (2 beta_i)) (theory 3);
+`paper_beta` and `even_beta` take and return one number for each atom 0..n-1. Proofs:
+docs/proofs/apportionment.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from probe_sql.algorithms.protocol import FirstDraw
-from probe_sql.measuring import FAR, AtomSpec, Ints, Mask
+from probe_sql.measuring import FAR, Atom, Ints, Mask
+
+# Every share stays below 1/2, where the tail bound of the noise would become void.
+_CAP = math.nextafter(0.5, 0.0)
 
 
-def region(share: float, atom: AtomSpec) -> int:
+def region(share: float, atom: Atom) -> int:
     """Width u of the uncertain region: a share of the atom's public range, at least 1."""
     return max(1, math.floor(min(share * atom.range, float(FAR))))
 
@@ -36,13 +45,13 @@ def epsilon(delta: int, beta: float, u: int) -> float:
     return exact + 4 * math.ulp(exact)
 
 
-def first_draw(atom: AtomSpec, share: float, beta: float, leaves: int = 1) -> FirstDraw:
+def first_draw(atom: Atom, share: float, beta: float, leaves: int = 1) -> FirstDraw:
     """An atom measured with a region of that share of its range, missed at most at `beta`."""
     u = region(share, atom)
     return FirstDraw(u, beta, epsilon(atom.delta, beta, u), leaves)
 
 
-def excess(atom: AtomSpec, noisy: Ints, at: Ints | None = None) -> Ints:
+def excess(atom: Atom, noisy: Ints, at: Ints | None = None) -> Ints:
     """How far each noisy sum lies above the threshold; the atom reads as true where > 0.
 
     With `at`, of these groups only.
@@ -57,3 +66,30 @@ def excess(atom: AtomSpec, noisy: Ints, at: Ints | None = None) -> Ints:
 def reported(excess: Ints, u: int) -> Mask:
     """Groups above the threshold shifted down by `u`."""
     return excess > -u
+
+
+def paper_beta(beta: float, weights: Sequence[float], occurrences: Sequence[int]) -> list[float]:
+    """beta_i = beta w_i / sum_y(o_y w_y): the least sum of o_i epsilon_i under the union bound.
+
+    Utility: sum_i o_i beta_i = beta, so FNR <= beta with a fresh measurement for each leaf.
+    Paper: Theorem 4.5, Eq. gen_beta_occ, with its products multiplied out.
+    """
+    # Scaled by the largest weight, so that neither huge nor tiny weights leave the floats.
+    largest = max(weights, default=1.0)
+    scaled = [weight / largest for weight in weights]
+    total = math.fsum(o * w for o, w in zip(occurrences, scaled, strict=True))
+    return [_share(beta * weight / total) if total else _share(beta) for weight in scaled]
+
+
+def even_beta(beta: float, occurrences: Sequence[int]) -> list[float]:
+    """The same share for every leaf.
+
+    Utility: sum_i o_i beta_i = beta, as above.
+    Paper: ProBE-Naive and Naive.
+    """
+    total = sum(occurrences)
+    return [_share(beta / total if total else beta) for _ in occurrences]
+
+
+def _share(beta: float) -> float:
+    return min(max(beta, math.ulp(0.0)), _CAP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,12 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.measuring import Floats, Ints, Outcome
+from probe_sql.answer.top import Top, find_top
+from probe_sql.logic.formula import interpret
+from probe_sql.measuring import Figure, Floats, Ints, Outcome, Shown
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.release import Linear, Release, margin_of
 
 Noisy = Mapping[int, tuple[Ints, Floats]]  # measure -> values, epsilon of each group's value
-Cell = tuple[Any, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value as it is shown, its margin, and the value as measured: `raw` is what is sorted by."""
+
+    value: Any
+    margin: float | None = None
+    raw: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +44,14 @@ def returned_groups(outcome: Outcome) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The rows of an answer, their margins, and their marks where there are any."""
+    """The rows of an answer as shown and as measured, their margins, and their marks, if any."""
 
     rows: tuple[tuple[Any, ...], ...]
+    raw: tuple[tuple[Any, ...], ...]
     margins: tuple[tuple[float | None, ...], ...]
     marks: tuple[str, ...]
+    below: tuple[bool, ...]
+    top: Top | None = None
 
 
 def compose(
@@ -49,45 +63,90 @@ def compose(
     aggregates.
     """
     releases = {release.output: release for release in plan.releases.columns}
-    table: list[list[Cell]] = []
-    for place, group in enumerate(chosen):
+    figures = {figure.output: figure for figure in plan.figures}
+    shown = plan.releases.measures & outcome.noisy.keys()
+    table: list[tuple[int, list[Cell]]] = []
+    for index, group in enumerate(chosen.tolist()):
         line: list[Cell] = []
         for output in range(len(plan.query.outputs)):
             if output in releases:
-                line.append(_released(plan, releases[output], int(group), outcome.noisy))
+                line.append(_released(plan, releases[output], group, outcome.noisy))
+            elif output in figures:
+                line.append(_valued(figures[output], outcome.shown[output], group))
             else:
-                line.append((keys[output][place], None))
-        if outcome.certain is not None:  # a last cell, so that marks follow their rows
-            line.append(("certain" if outcome.certain[group] else "possible", None))
-        table.append(line)
+                line.append(Cell(keys[output][index], raw=keys[output][index]))
+        table.append((group, line))
     table = _ordered(plan, table)
-    width = len(plan.query.outputs)
-    rows = tuple(tuple(value for value, _ in line[:width]) for line in table)
-    margins = tuple(tuple(margin for _, margin in line[:width]) for line in table)
-    marks = () if outcome.certain is None else tuple(line[width][0] for line in table)
-    return Body(rows, margins, marks)
+    top = find_top(plan, outcome, [group for group, _ in table])
+    certain = outcome.certain if top is None else top.certain
+    start = plan.query.offset
+    end = None if plan.query.limit is None else start + plan.query.limit
+    table = table[start:end]
+    marks = () if certain is None else tuple(_mark(bool(certain[group])) for group, _ in table)
+    return Body(
+        tuple(tuple(cell.value for cell in line) for _, line in table),
+        tuple(tuple(cell.raw for cell in line) for _, line in table),
+        tuple(tuple(cell.margin for cell in line) for _, line in table),
+        marks,
+        tuple(_below(plan, shown, group, outcome.noisy) for group, _ in table) if shown else (),
+        top,
+    )
+
+
+def _mark(certain: bool) -> str:
+    return "certain" if certain else "possible"
+
+
+def _valued(figure: Figure, shown: Shown, group: int) -> Cell:
+    """The value of a figure and its margin; both None where the group may be empty."""
+    value = figure.value([int(noisy[group]) for noisy in shown.parts])
+    if value is None:
+        return Cell(None)
+    margin = float(shown.margins[group])
+    return Cell(figure.possible(value), None if math.isnan(margin) else margin, value)
+
+
+def _below(plan: Plan, shown: frozenset[int], group: int, noisy: Noisy) -> bool:
+    """Whether the values that are shown of a group contradict the condition, whatever the rest.
+
+    Privacy: a function of released values and public thresholds.
+    """
+
+    def may_hold(number: int) -> bool:
+        atom = plan.atoms[number]
+        if atom.measure not in shown or not isinstance(atom.threshold, int):
+            return True
+        values, epsilons = noisy[atom.measure]
+        return not epsilons[group] or atom.sign * int(values[group]) > atom.threshold
+
+    return not interpret(plan.formula, may_hold, all, any, bool)
 
 
 def _released(plan: Plan, release: Release, group: int, noisy: Noisy) -> Cell:
     top = _estimate(plan, release.top, group, noisy)
     if top is None:
-        return None, None
+        return Cell(None)
     if release.bottom is None:
-        return _plain(top.value), float(top.margin)
+        whole, floor = _plain(top.value), release.top.least
+        return Cell(whole if floor is None else max(whole, floor), float(top.margin), whole)
     bottom = _estimate(plan, release.bottom, group, noisy)
     if bottom is None or bottom.value <= 0:
-        return None, None
+        return Cell(None)
     value = top.value / bottom.value + release.shift
     least = bottom.value - bottom.margin
     if least <= 0:
-        return float(value), None  # the count may be zero: no margin can be given
+        return _measured(float(value), None)  # the count may be zero: no margin can be given
     ends = [
         (top.value + sign * top.margin) / below
         for sign in (-1, 1)
         for below in (least, bottom.value + bottom.margin)
     ]
     centre = value - release.shift
-    return float(value), float(max(max(ends) - centre, centre - min(ends)))
+    return _measured(float(value), float(max(max(ends) - centre, centre - min(ends))))
+
+
+def _measured(value: Any, margin: float | None) -> Cell:
+    return Cell(value, margin, value)
 
 
 def _estimate(plan: Plan, linear: Linear, group: int, noisy: Noisy) -> Estimate | None:
@@ -99,7 +158,8 @@ def _estimate(plan: Plan, linear: Linear, group: int, noisy: Noisy) -> Estimate 
     if epsilon <= 0:
         return None
     delta = plan.measures[linear.measure].delta
-    width = Fraction(margin_of(epsilon, plan.accuracy.confidence, Fraction(1), delta))
+    confidence = plan.releases.confidence(linear.measure, plan.accuracy.confidence)
+    width = Fraction(margin_of(epsilon, confidence, Fraction(1), delta))
     value = linear.factor * int(values[group]) + linear.offset
     return Estimate(value, abs(linear.factor) * width)
 
@@ -108,12 +168,10 @@ def _plain(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _ordered(plan: Plan, table: list[list[Cell]]) -> list[list[Cell]]:
+def _ordered(plan: Plan, table: list[tuple[int, list[Cell]]]) -> list[tuple[int, list[Cell]]]:
     for order in reversed(plan.query.order):
-        present = [line for line in table if line[order.output][0] is not None]
-        missing = [line for line in table if line[order.output][0] is None]
-        present.sort(key=lambda line: line[order.output][0], reverse=order.descending)
+        present = [line for line in table if line[1][order.output].raw is not None]
+        missing = [line for line in table if line[1][order.output].raw is None]
+        present.sort(key=lambda line: line[1][order.output].raw, reverse=order.descending)
         table = missing + present if order.nulls_first else present + missing
-    start = plan.query.offset
-    end = None if plan.query.limit is None else start + plan.query.limit
-    return table[start:end]
+    return table

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from probe_sql.answer.content import Content
+from probe_sql.grid import Grid, text_lines
 from probe_sql.text import visible, visible_lines
 
-if TYPE_CHECKING:
-    from probe_sql.answer.values import Answer
-
 SHOWN = 40
+BELOW = "below the line"
+WHY_BELOW = "the shown values do not satisfy the condition; kept so that true groups are not missed"
 
 
 def cell(value: Any, margin: float | None) -> str:
@@ -22,23 +23,36 @@ def cell(value: Any, margin: float | None) -> str:
     return text if margin is None else f"{text} ± {margin:,.4g}"
 
 
-def cells(answer: Answer) -> list[list[str]]:
-    """All cells as text, with the marks as a last column where there are any."""
-    result = []
-    for place, row in enumerate(answer.rows):
-        line = [cell(v, m) for v, m in zip(row, answer.margins[place], strict=True)]
-        if answer.marks:
-            line.append(answer.marks[place])
-        result.append(line)
-    return result
+def grid(answer: Content) -> Grid:
+    """The rows, with the marks as a last column where there are any."""
+    marked = marks(answer)
+    columns = [*answer.columns, *(["group is"] if marked else [])]
+    rows, shown = [], []
+    for index, row in enumerate(answer.rows):
+        mark = marked[index : index + 1]
+        rows.append([*row, *mark])
+        shown.append([*map(cell, row, answer.margins[index]), *mark])
+    numeric = {
+        index
+        for index in range(len(answer.columns))
+        if any(row[index] is not None for row in answer.margins)
+    }
+    return Grid(columns, rows, shown, frozenset(numeric))
 
 
-def header(answer: Answer) -> list[str]:
-    """Column names, with one for the marks."""
-    return [*answer.columns, *(["group is"] if answer.marks else [])]
+def marks(answer: Content) -> list[str]:
+    """What is said of each row: how sure it is, and whether its values lie below the line."""
+    if not answer.marks and not any(answer.below):
+        return []
+    sure = answer.marks or ("",) * len(answer.rows)
+    below = answer.below or (False,) * len(answer.rows)
+    return [
+        ", ".join(part for part in (mark, BELOW if under else "") if part)
+        for mark, under in zip(sure, below, strict=True)
+    ]
 
 
-def summary(answer: Answer) -> str:
+def summary(answer: Content) -> str:
     """What the list is worth, then what it cost; a denial says why."""
     privacy = answer.privacy
     count = len(answer.rows)
@@ -48,26 +62,16 @@ def summary(answer: Answer) -> str:
     if answer.status == "denied":
         return f"denied: {getattr(answer, 'reason', '')}\n{cost}; {left}."
     worth = privacy.sentence or privacy.guarantee
+    if any(answer.below):
+        worth += f"\n{BELOW}: {WHY_BELOW}."
     return f"{worth}\n{groups} ({privacy.algorithm}), {cost}; {left}."
 
 
-def as_text(answer: Answer) -> str:
+def as_text(answer: Content) -> str:
     """The whole answer for a terminal or a log, at most `SHOWN` rows."""
     if answer.status == "denied":
         return visible_lines(summary(answer))
-    shown = [[visible(text) for text in row] for row in cells(answer)]
-    head = [visible(name) for name in header(answer)]
-    widths = [
-        max([len(name), *(len(row[place]) for row in shown[:SHOWN])])
-        for place, name in enumerate(head)
-    ]
-    lines = ["  ".join(name.ljust(width) for name, width in zip(head, widths, strict=True))]
-    lines.append("  ".join("-" * width for width in widths))
-    for row in shown[:SHOWN]:
-        padded = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
-        lines.append("  ".join(padded).rstrip())
-    if len(shown) > SHOWN:
-        lines.append(f"... {len(shown) - SHOWN:,} more")
+    lines = text_lines(grid(answer), most=SHOWN)
     lines += ["", visible_lines(summary(answer))]
     lines += [f"notice: {visible(notice)}" for notice in answer.notices]
     return "\n".join(lines)

@@ -10,79 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from probe_sql.answer.content import Content, Row
 from probe_sql.answer.html import as_html
-from probe_sql.answer.table import as_text
+from probe_sql.answer.table import WHY_BELOW, as_text
 from probe_sql.errors import InterfaceError, OperationalError
-from probe_sql.measuring import Step
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-Row = tuple[Any, ...]
-
 
 @dataclass(frozen=True, slots=True)
-class Privacy:
-    """What an answer cost, what it may have cost at most, and what it promises.
-
-    `epsilon` is what the ledger charged: the ex-post loss, or the least price of a scan.
-    `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound). `sentence`
-    says what they mean for this list, `guarantee` is the exact promise in full.
-    """
-
-    epsilon: float
-    epsilon_max: float
-    fnr: float | None
-    fpr: float | None
-    algorithm: str
-    remaining: float
-    guarantee: str
-    unit: str = "row"
-    min_entropy: float | None = None
-    trace: tuple[Step, ...] = ()
-    fdr: float | None = None
-    sentence: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The figures, as `query --format json` prints them."""
-        return {
-            "epsilon": self.epsilon, "epsilon_max": self.epsilon_max, "fnr": self.fnr,
-            "fpr": self.fpr, "fdr": self.fdr, "algorithm": self.algorithm,
-            "remaining": self.remaining, "unit": self.unit, "min_entropy": self.min_entropy,
-            "number": self._number(), "sentence": self.sentence, "guarantee": self.guarantee,
-        }  # fmt: skip
-
-    def _number(self) -> dict[str, Any] | None:
-        """The one number that decided, the level at which the walk ended, and its balance S."""
-        if not self.trace or self.trace[-1].balance is None:
-            return None
-        last = self.trace[-1]
-        return {
-            "name": last.atom, "level": last.phase, "epsilon": last.epsilon,
-            "balance": last.balance,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The groups that cross the line, with noisy values where the SELECT list asks for them.
-
-    `margins[i][j]` is the half-width around `rows[i][j]` that holds with the query's
-    `confidence`, None for keys and for values without one. `marks` says 'certain' or
-    'possible' for each row where the algorithm tells them apart; frames have them as a last
-    column, `mark`.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    margins: tuple[tuple[float | None, ...], ...]
-    privacy: Privacy
-    notices: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    confidence: float | None = None
-    status: str = field(default="answered", init=False)
+class Answer(Content):
+    """The content of an answer, with its conversions to text, HTML, JSON and frames."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -107,46 +48,50 @@ class Answer:
         if any(margin is not None for row in self.margins for margin in row):
             result["margins"] = [list(row) for row in self.margins]
             result["confidence"] = self.confidence
+        if self.raw != self.rows:
+            result["raw"] = [list(row) for row in self.raw]
         if self.marks:
             result["marks"] = list(self.marks)
+        if any(self.below):
+            result["below"] = list(self.below)
+            result["below_means"] = WHY_BELOW
         if self.notices:
             result["notices"] = list(self.notices)
         return result
 
-    def df(self) -> pandas.DataFrame:
-        """The rows as a pandas frame."""
+    def df(self, *, raw: bool = False) -> pandas.DataFrame:
+        """The rows as a pandas frame; with `raw`, values as measured."""
         try:
             import pandas
         except ImportError:
             raise _missing("pandas") from None
-        return pandas.DataFrame(self._by_column())
+        return pandas.DataFrame(self._by_column(raw))
 
-    def pl(self) -> polars.DataFrame:
-        """The rows as a Polars frame."""
+    def pl(self, *, raw: bool = False) -> polars.DataFrame:
+        """The rows as a Polars frame; with `raw`, values as measured."""
         try:
             import polars
         except ImportError:
             raise _missing("polars") from None
-        return polars.DataFrame(self._by_column())
+        return polars.DataFrame(self._by_column(raw))
 
-    def arrow(self) -> pyarrow.Table:
-        """The rows as an Arrow table."""
+    def arrow(self, *, raw: bool = False) -> pyarrow.Table:
+        """The rows as an Arrow table; with `raw`, values as measured."""
         try:
             import pyarrow
         except ImportError:
             raise _missing("pyarrow") from None
-        return pyarrow.table(self._by_column())
+        return pyarrow.table(self._by_column(raw))
 
-    def _by_column(self) -> dict[str, list[Any]]:
+    def _by_column(self, raw: bool) -> dict[str, list[Any]]:
         """Column lists; a name that occurs twice gets a number, since frames need one each."""
-        named = [
-            (name, [row[place] for row in self.rows]) for place, name in enumerate(self.columns)
-        ]
+        rows = self.raw if raw else self.rows
+        named = [(name, [row[index] for row in rows]) for index, name in enumerate(self.columns)]
         if self.marks:
             named.append(("mark", list(self.marks)))
         result: dict[str, list[Any]] = {}
-        for place, (name, column) in enumerate(named):
-            result[name if name not in result else f"{name}_{place + 1}"] = column
+        for index, (name, column) in enumerate(named):
+            result[name if name not in result else f"{name}_{index + 1}"] = column
         return result
 
 
@@ -176,7 +121,7 @@ class Denied(Answer):
     def __iter__(self) -> NoReturn:
         raise self.error()
 
-    def _by_column(self) -> NoReturn:
+    def _by_column(self, raw: bool) -> NoReturn:  # noqa: ARG002
         raise self.error()
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The command line's arguments; the accuracy flags are made from the table of options."""
+"""The command line's arguments, with accuracy flags from the table of options, and exit codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from probe_sql.errors import AccuracyError, InterfaceError
+from probe_sql.errors import AccuracyError, BudgetExhausted, InterfaceError, Interrupted, ProbeError
 from probe_sql.options import OPTIONS, Option
 from probe_sql.text import visible_lines
 
@@ -18,11 +18,14 @@ COMMANDS = {
     "explain": "show the plan of a query, free of charge, with or without a database",
     "budget": "show what may be spent, what was, and what remains",
     "ledger": "for the owner: show who asked what, when, and what it cost; never a result",
+    "user": "for the owner: say who may log in to the server",
+    "serve": "let users ask over the network, by PostgreSQL's protocol",
     "init": "draft a policy from a database's schema; no row is read",
     "check": "check a policy, against its database too, and explain every problem",
     "demo": "build a small clinic and run a private query on it, end to end",
 }
 EXIT_CODES = "exit codes: 0 answered, 1 error, 2 usage, 3 denied, 4 budget exhausted"
+ANSWERED, ERROR, USAGE, DENIED, EXHAUSTED, INTERRUPTED, BROKEN = 0, 1, 2, 3, 4, 130, 141
 
 
 class UsageError(InterfaceError):
@@ -48,9 +51,12 @@ def parser_for(command: str | None) -> argparse.ArgumentParser:
     if command is None:
         return _shell()
     parser = _Parser(
-        f"{PROGRAM} {command}", description=COMMANDS[command].capitalize() + ".",
-        epilog=EXIT_CODES, formatter_class=_Help, allow_abbrev=False,
-    )  # fmt: skip
+        f"{PROGRAM} {command}",
+        description=COMMANDS[command].capitalize() + ".",
+        epilog=EXIT_CODES,
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
     _BUILDERS[command](parser)
     return parser
 
@@ -58,23 +64,32 @@ def parser_for(command: str | None) -> argparse.ArgumentParser:
 def _shell() -> argparse.ArgumentParser:
     commands = "\n".join(f"  {name:<10} {meaning}" for name, meaning in COMMANDS.items())
     parser = _Parser(
-        PROGRAM, formatter_class=_Help, allow_abbrev=False,
+        PROGRAM,
+        formatter_class=_Help,
+        allow_abbrev=False,
         usage=f"{PROGRAM} [options] DB\n       {PROGRAM} COMMAND ...",
         description="SQL GROUP BY ... HAVING over private data, with bounds on missed and on "
         "false groups.\nWith a database alone it opens the shell.\n\n"
         f"commands ({PROGRAM} COMMAND --help says more):\n{commands}",
         epilog=EXIT_CODES,
-    )  # fmt: skip
+    )
     _database(parser)
-    parser.add_argument("-c", "--command", metavar="SQL", action="append", default=[],
-                        help="run this and exit; may be given several times")  # fmt: skip
+    parser.add_argument(
+        "-c",
+        "--command",
+        metavar="SQL",
+        action="append",
+        default=[],
+        help="run this and exit; may be given several times",
+    )
     parser.add_argument(
         "-f", "--file", metavar="FILE", help="run the statements of a file and exit"
     )
     parser.add_argument(
-        "--safe", action="store_true",
+        "--safe",
+        action="store_true",
         help="without commands that read or write files, for analysts who have no rights to them",
-    )  # fmt: skip
+    )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     _connection(parser)
     _format(parser, FORMATS)
@@ -95,9 +110,11 @@ def _query(parser: argparse.ArgumentParser) -> None:
 
 def _explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "words", nargs="*", metavar="[DB] SQL",
+        "words",
+        nargs="*",
+        metavar="[DB] SQL",
         help="the query, after a database if its types are wanted; standard input without it",
-    )  # fmt: skip
+    )
     _parameters(parser)
     _policy(parser)
     _format(parser, ("table", "json"))
@@ -113,26 +130,75 @@ def _budget(parser: argparse.ArgumentParser) -> None:
 def _ledger(parser: argparse.ArgumentParser) -> None:
     _budget(parser)
     parser.add_argument(
-        "--adopt", action="store_true",
+        "--adopt",
+        action="store_true",
         help="for the owner: take over a ledger that was moved or restored",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--unlock", metavar="NAME",
+        "--unlock",
+        metavar="NAME",
         help="for the owner: let a user of the machine ask again whose scans had failed",
-    )  # fmt: skip
+    )
+
+
+def _user(parser: argparse.ArgumentParser) -> None:
+    _database(parser)
+    parser.add_argument("action", choices=("add", "list", "remove", "password"))
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="the user; a password is asked for, or is the first line of standard input",
+    )
+    _policy(parser)
+    _ledger_place(parser)
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    _database(parser)
+    _policy(parser)
+    _ledger_place(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port", metavar="N", type=_port, help="(default: 5432, or the next one that is free)"
+    )
+    parser.add_argument(
+        "--no-login",
+        action="store_true",
+        help="let everybody on this machine ask, under any name and without a password",
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="the certificate to encrypt with (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key (PEM)")
+    parser.add_argument(
+        "--tls-self-signed", action="store_true", help="for trials: make a certificate"
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not int(text) < 65536:
+        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
+    return int(text)
 
 
 def _init(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("db", metavar="SOURCE", help="a DuckDB database, a Parquet or a CSV file, "
-                        "postgresql://... or spark:...")  # fmt: skip
-    parser.add_argument("-o", "--output", metavar="FILE",
-                        help="where to write the draft; - is standard output "
-                        "(default: SOURCE with the ending .toml)")  # fmt: skip
+    parser.add_argument(
+        "db",
+        metavar="SOURCE",
+        help="a DuckDB database, a Parquet or a CSV file, postgresql://... or spark:...",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to write the draft; - is standard output "
+        "(default: SOURCE with the ending .toml)",
+    )
     parser.add_argument("--force", action="store_true", help="replace a file that exists")
     parser.add_argument(
-        "--header", action="store_true",
+        "--header",
+        action="store_true",
         help="the first line of a CSV file holds the names of its columns: write them down",
-    )  # fmt: skip
+    )
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
@@ -140,9 +206,13 @@ def _check(parser: argparse.ArgumentParser) -> None:
         "db", nargs="?", metavar="DB", help="the database; without it, --policy alone"
     )
     parser.add_argument(
-        "--purge", action="store_true",
+        "--purge",
+        action="store_true",
         help="remove the bounded tables that are kept beside the database",
-    )  # fmt: skip
+    )
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema of policies, for editors"
+    )
     _policy(parser)
     _format(parser, ("table", "json"))
 
@@ -152,17 +222,27 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 
 
 _BUILDERS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "query": _query, "explain": _explain, "budget": _budget, "ledger": _ledger, "init": _init,
-    "check": _check, "demo": _demo,
-}  # fmt: skip
+    "query": _query,
+    "explain": _explain,
+    "budget": _budget,
+    "ledger": _ledger,
+    "user": _user,
+    "serve": _serve,
+    "init": _init,
+    "check": _check,
+    "demo": _demo,
+}
 
 
 # --- parts -----------------------------------------------------------------------------
 
 
 def _database(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("db", metavar="DB", help="a DuckDB database, Parquet or CSV files, "
-                        "postgresql://... or spark:...")  # fmt: skip
+    parser.add_argument(
+        "db",
+        metavar="DB",
+        help="a DuckDB database, Parquet or CSV files, postgresql://... or spark:...",
+    )
 
 
 def _policy(parser: argparse.ArgumentParser) -> None:
@@ -176,6 +256,10 @@ def _connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--analyst", metavar="NAME", help="whose budget pays, as the policy names them"
     )
+    _ledger_place(parser)
+
+
+def _ledger_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ledger", metavar="FILE", type=_named, help="the ledger (default: beside the database)"
     )
@@ -193,9 +277,14 @@ def _format(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:
 
 def _parameters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-p", "--param", metavar="VALUE", action="append", default=[], type=parameter,
+        "-p",
+        "--param",
+        metavar="VALUE",
+        action="append",
+        default=[],
+        type=parameter,
         help="value of the next ? in the query: a number, true, false, null, or text",
-    )  # fmt: skip
+    )
 
 
 def _accuracy(parser: argparse.ArgumentParser) -> None:
@@ -207,8 +296,12 @@ def _accuracy(parser: argparse.ArgumentParser) -> None:
         if option.kind == "flag":
             group.add_argument(flag, action=argparse.BooleanOptionalAction, help=option.meaning)
         elif option.kind == "choice":
-            group.add_argument(flag, choices=option.choices, metavar="NAME",
-                               help=f"{option.meaning}: {', '.join(option.choices)}")  # fmt: skip
+            group.add_argument(
+                flag,
+                choices=option.choices,
+                metavar="NAME",
+                help=f"{option.meaning}: {', '.join(option.choices)}",
+            )
         else:
             group.add_argument(flag, metavar="N", type=_checked(option), help=option.meaning)
 
@@ -216,9 +309,11 @@ def _accuracy(parser: argparse.ArgumentParser) -> None:
 def _checked(option: Option) -> Callable[[str], Any]:
     def convert(text: str) -> Any:
         try:
-            value: float = int(text) if option.kind == "integer" else float(text)
+            value: float | str = int(text) if option.kind == "integer" else float(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+            if option.kind != "margin":
+                raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+            value = text
         try:
             return option.check(value)
         except AccuracyError as error:
@@ -251,3 +346,12 @@ def parameter(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def exit_code(error: ProbeError) -> int:
+    """4 where the budget does not suffice, 2 for a wrong command line, 1 for other errors."""
+    if isinstance(error, BudgetExhausted):
+        return EXHAUSTED
+    if isinstance(error, Interrupted):
+        return INTERRUPTED
+    return USAGE if isinstance(error, UsageError) else ERROR

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+import tempfile
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probe_sql.cli.arguments import PROGRAM, UsageError, accuracy_of, policy_path
-from probe_sql.cli.grid import to_json
-from probe_sql.cli.progress import ScanProgress
-from probe_sql.cli.show import deliver, show_budget, show_explanation, show_ledger
-from probe_sql.cli.streams import ready
-from probe_sql.cli.terminal import paint, show_note
+from probe_sql.cli.show import deliver, show_budget, show_explanation, show_ledger, to_json
+from probe_sql.cli.terminal import ScanProgress, paint, ready, show_note
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError
 from probe_sql.text import visible, visible_lines
 
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from probe_sql.owner import Report
     from probe_sql.session import Connection
 
+DEMO_ANALYST = "maria"
+DEMO_TRIES = 3
+
 
 def open_connection(arguments: Namespace) -> Connection:
     """Connect as the arguments say; a note tells when this made a new ledger."""
@@ -29,9 +31,11 @@ def open_connection(arguments: Namespace) -> Connection:
 
     warn_of_secret(arguments.db)
     connection = connect(
-        arguments.db, find_policy(arguments), analyst=arguments.analyst,
+        arguments.db,
+        find_policy(arguments),
+        analyst=arguments.analyst,
         ledger=arguments.ledger,
-    )  # fmt: skip
+    )
     if connection.new_ledger:
         show_note("A new ledger was created: nothing had been spent on this database.")
     return connection
@@ -51,10 +55,10 @@ def warn_of_secret(source: str | None) -> None:
 
 def find_policy(arguments: Namespace) -> str:
     """The policy's path; where it is the default and missing, the error says how to get one."""
-    from probe_sql.session import elsewhere
+    from probe_sql.session import is_remote
 
     path = policy_path(arguments)
-    if arguments.policy is None and elsewhere(arguments.db):
+    if arguments.policy is None and is_remote(arguments.db):
         raise UsageError(
             "a server has no policy beside it", fix="name the owner's policy with --policy FILE"
         )
@@ -71,9 +75,9 @@ def find_policy(arguments: Namespace) -> str:
 
 def displayed(source: str, whole: bool = False) -> str:
     """A source as people may see it: a file's name, or its path; a server without credentials."""
-    from probe_sql.session import elsewhere, identity
+    from probe_sql.session import identity, is_remote
 
-    if elsewhere(source):
+    if is_remote(source):
         return identity(source)
     return source if whole else Path(source).name
 
@@ -121,9 +125,12 @@ def explain(arguments: Namespace) -> int:
         )
     warn_of_secret(arguments.db)
     explanation = explain_only(
-        _text(words[0] if words else None), find_policy(arguments), arguments.param,
-        source=arguments.db, **accuracy_of(arguments),
-    )  # fmt: skip
+        _text(words[0] if words else None),
+        find_policy(arguments),
+        arguments.param,
+        source=arguments.db,
+        **accuracy_of(arguments),
+    )
     show_explanation(explanation, arguments.format, sys.stdout)
     return 0
 
@@ -154,17 +161,32 @@ def ledger(arguments: Namespace) -> int:
     return 0
 
 
+def user(arguments: Namespace) -> int:
+    """Say who may log in to the server."""
+    from probe_sql.cli.serving import manage_users
+
+    return manage_users(arguments, find_policy(arguments))
+
+
+def serve(arguments: Namespace) -> int:
+    """Let users ask over the network."""
+    from probe_sql.cli.serving import run_server
+
+    warn_of_secret(arguments.db)
+    return run_server(arguments, find_policy(arguments))
+
+
 def init(arguments: Namespace) -> int:
     """Draft a policy from the schema."""
     from probe_sql.owner import draft
-    from probe_sql.session import elsewhere
+    from probe_sql.session import is_remote
 
     warn_of_secret(arguments.db)
     text = draft(arguments.db, displayed(arguments.db), header=arguments.header)
     if arguments.output == "-":
         sys.stdout.write(visible_lines(text))
         return 0
-    if arguments.output is None and elsewhere(arguments.db):
+    if arguments.output is None and is_remote(arguments.db):
         raise UsageError("a server has no place for its policy", fix="name one with --output FILE")
     path = Path(arguments.output or Path(arguments.db).with_suffix(".toml"))
     try:
@@ -190,7 +212,11 @@ def init(arguments: Namespace) -> int:
 def check(arguments: Namespace) -> int:
     """Explain every problem of a policy, together and with lines; 1 if there are any."""
     from probe_sql.owner import check as examine
+    from probe_sql.policy import json_schema
 
+    if arguments.schema:
+        to_json(json_schema(), sys.stdout)
+        return 0
     if arguments.db is None and arguments.policy is None:
         raise UsageError(
             "neither a database nor a policy is named", fix=f"{PROGRAM} check DB --policy FILE"
@@ -221,6 +247,7 @@ def _report_dict(report: Report) -> dict[str, object]:
             for p in report.problems
         ],
         "warnings": list(report.warnings),
+        "ledger_audited": report.audited,
     }
 
 
@@ -237,13 +264,53 @@ def _show_sound(report: Report, database: str | None) -> None:
         print(visible(f"  private {table.name}: protects {who}; groups by {by}"))
     for public in policy.public.values():
         print(visible(f"  public {public.name}: exact, joined on {', '.join(public.key)}"))
+    if report.audited:
+        print("  the ledger holds, from its first entry on")
 
 
 def demo(arguments: Namespace) -> int:
-    """Build the clinic and run the introductory query on it."""
-    from probe_sql.cli.demo import run_demo
+    """Build the demo; show values, a condition's plan and answer, and the budget that remains."""
+    from probe_sql.answer import Answer
+    from probe_sql.owner import DEMO_QUERY, DEMO_VALUES, build_demo
+    from probe_sql.session import connect
 
-    return run_demo(arguments)
+    folder = Path(arguments.dir or tempfile.mkdtemp(prefix="probe-sql-demo-"))
+    try:
+        built = build_demo(folder)
+    except OSError as error:
+        raise OperationalError(
+            f"the demo cannot be built in {folder}: {error.strerror}", fix="name another --dir"
+        ) from None
+    _say("A clinic of invented patients, and the policy that says what is public about them")
+    print(visible_lines(f"{built.database}\n{built.policy}"))
+    with connect(built.database, built.policy, analyst=DEMO_ANALYST) as connection:
+        _say("A plain question: how many patients has each ward, and how old are they?")
+        print(DEMO_VALUES.rstrip())
+        ready(sys.stdout)
+        values = connection.sql(DEMO_VALUES)
+        assert isinstance(values, Answer)
+        deliver(values, "table", sys.stdout)
+        _say("A line to cross: which viral diseases are common among the old, or small children?")
+        print(DEMO_QUERY.rstrip())
+        _say("Its plan, free of charge: no private row is read")
+        show_explanation(connection.explain(DEMO_QUERY), "table", sys.stdout, scan=False)
+        for attempt in range(DEMO_TRIES):
+            _say("The answer, of noisy values alone" if not attempt else "Asked again")
+            ready(sys.stdout)
+            answer = connection.sql(DEMO_QUERY)
+            assert isinstance(answer, Answer)
+            deliver(answer, "table", sys.stdout)
+            if answer.status == "answered":
+                break
+        _say(f"What remains for {DEMO_ANALYST}, by the ledger beside the database")
+        show_budget(connection.budget, DEMO_ANALYST, "table", sys.stdout)
+    _say("To go on in the shell")
+    print(visible(f"{PROGRAM} {shlex.quote(str(built.database))} --analyst {DEMO_ANALYST}"))
+    return 0
+
+
+def _say(text: str) -> None:
+    print("\n" + paint(f"-- {text}", "cyan", sys.stdout))
 
 
 def _text(sql: str | None) -> str:
@@ -275,6 +342,13 @@ def read_stdin() -> str:
 
 
 RUN: dict[str, Callable[[Namespace], int]] = {
-    "query": query, "explain": explain, "budget": budget, "ledger": ledger, "init": init,
-    "check": check, "demo": demo,
-}  # fmt: skip
+    "query": query,
+    "explain": explain,
+    "budget": budget,
+    "ledger": ledger,
+    "user": user,
+    "serve": serve,
+    "init": init,
+    "check": check,
+    "demo": demo,
+}

@@ -18,17 +18,13 @@ from probe_sql.options import OPTIONS
 _KEYWORDS = """
 SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET ASC DESC NULLS FIRST LAST AND OR NOT BETWEEN IN
 IS NULL LIKE ILIKE CASE WHEN THEN ELSE END AS DISTINCT FILTER JOIN INNER LEFT USING ON WITH ACCURACY
-EXPLAIN TRUE FALSE DATE TIMESTAMP INTERVAL CAST
-"""
-_FUNCTIONS = """
-count sum avg min max median quantile_disc count_if coalesce date_trunc extract abs round lower
-upper length substring greatest least
+EXPLAIN TRUE FALSE DATE TIMESTAMP CAST TRY_CAST COALESCE NULLIF IF EXTRACT
 """
 KEYWORDS = tuple(_KEYWORDS.split())
-FUNCTIONS = tuple(_FUNCTIONS.split())
 _TABLE_PLACE = re.compile(r"\b(?:from|join)\s+\w*$", re.IGNORECASE)
-_NAMED = re.compile(r"\b(?:from|join)\s+\"?(\w+)\"?(?:\s+(?:as\s+)?(?!on\b|using\b|where\b)(\w+))?",
-                    re.IGNORECASE)  # fmt: skip
+_NAMED = re.compile(
+    r"\b(?:from|join)\s+\"?(\w+)\"?(?:\s+(?:as\s+)?(?!on\b|using\b|where\b)(\w+))?", re.IGNORECASE
+)
 _COMPARED = re.compile(
     r"(\w+)\"?\s*(?:=|<>|!=|<=|>=|<|>|\bin\s*\((?:[^()]*,)?|\bbetween\b)\s*('[^']*|\w*)$",
     re.IGNORECASE,
@@ -70,7 +66,7 @@ def suggest(before: str, catalogue: Catalogue, dots: Sequence[str] = ()) -> list
     keywords = [k if not start or start.isupper() else k.lower() for k in KEYWORDS]
     return [
         *_matching(start, columns, "column"),
-        *_matching(start, FUNCTIONS, "function"),
+        *_matching(start, catalogue.functions, "function"),
         *_matching(start, catalogue.tables, "table"),
         *_matching(start, keywords, "keyword"),
     ]
@@ -82,10 +78,13 @@ def _of_dots(text: str, catalogue: Catalogue, dots: Sequence[str]) -> list[Sugge
         return _matching(command, dots, "command")
     word = rest.split(" ")[-1]
     choices: Mapping[str, Iterable[str]] = {
-        ".schema": catalogue.tables, ".columns": catalogue.tables, ".mode": FORMATS,
-        ".set": [*OPTIONS, "confirm"], ".unset": [*OPTIONS, "confirm"],
+        ".schema": catalogue.tables,
+        ".columns": catalogue.tables,
+        ".mode": FORMATS,
+        ".set": [*OPTIONS, "confirm"],
+        ".unset": [*OPTIONS, "confirm"],
         ".help": dots,
-    }  # fmt: skip
+    }
     return _matching(word, choices.get(command, ()), "argument")
 
 

@@ -7,22 +7,53 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from probe_sql import __version__
+from probe_sql.catalogue import use_of
 from probe_sql.cli.arguments import FORMATS, PROGRAM, parameter
-from probe_sql.cli.grid import Grid
 from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_grid, show_ledger
+from probe_sql.cli.statements import read_script
 from probe_sql.errors import InterfaceError, Refused
+from probe_sql.grid import Grid
 from probe_sql.options import OPTIONS
-from probe_sql.policy import DateKeys, IntegerKeys, ListKeys, TableKeys, dump_policy
+from probe_sql.policy import dump_policy
 from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
-    from probe_sql.cli.shell import Shell
-    from probe_sql.policy import Column, PublicTable, Table
+    from probe_sql.answer import Answer
+    from probe_sql.policy import PublicTable, Table
+    from probe_sql.session import Connection
 
 MAX_DEPTH = 20
+
+
+class Shell(Protocol):
+    """What dot commands see of the shell, and change."""
+
+    connection: Connection
+    name: str
+    accuracy: dict[str, Any]
+    mode: str
+    confirm: float
+    safe: bool
+    finished: bool
+    last: Answer | None
+    echo: bool
+    depth: int
+
+    @property
+    def out(self) -> TextIO:
+        """Where results go."""
+        ...
+
+    def redirect(self, path: str | None, once: bool = False) -> None:
+        """Send results to a file, or back to standard output with None."""
+        ...
+
+    def run_script(self, text: str, name: str | None = None) -> int:
+        """Run statements and dot commands; returns an exit code."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +97,11 @@ def _help(shell: Shell, rest: str) -> int:
     for dot in chosen.values():
         print(f"{dot.usage:<{size}}  {dot.meaning}", file=shell.out)
     if not rest:
-        print("Anything else is SQL, up to a ; and over several lines if you like.\n"
-              "EXPLAIN before a query shows its plan, free of charge.", file=shell.out)  # fmt: skip
+        print(
+            "Anything else is SQL, up to a ; and over several lines if you like.\n"
+            "EXPLAIN before a query shows its plan, free of charge.",
+            file=shell.out,
+        )
     return 0
 
 
@@ -94,24 +128,12 @@ def _schema(shell: Shell, rest: str) -> int:
     for name, table in tables.items():
         public = name in policy.public
         for column in table.columns.values():
-            rows.append((name, column.name, str(column.type or ""), _use(column, public)))
-    show_grid(Grid.of(("table", "column", "type", "use"), rows), shell.mode, shell.out)
+            use = use_of(column, public)
+            rows.append((name, column.name, str(column.type or ""), use, column.about or ""))
+    width = 5 if any(row[4] for row in rows) else 4
+    head = ("table", "column", "type", "use", "about")[:width]
+    show_grid(Grid.of(head, [row[:width] for row in rows]), shell.mode, shell.out)
     return 0
-
-
-def _use(column: Column, public: bool) -> str:
-    """What a column can be used for, in a few words."""
-    parts = ["public, exact"] if public else []
-    keys = column.keys
-    if isinstance(keys, ListKeys):
-        parts.append(f"GROUP BY, {len(keys.values)} keys")
-    elif isinstance(keys, IntegerKeys | DateKeys):
-        parts.append(f"GROUP BY, {keys.first} to {keys.last}")
-    elif isinstance(keys, TableKeys):
-        parts.append(f"GROUP BY, keys of {keys.table}.{keys.column}")
-    if column.bounds is not None:
-        parts.append(f"numbers from {column.bounds[0]} to {column.bounds[1]}")
-    return "; ".join(parts) or "WHERE"
 
 
 def _policy(shell: Shell, rest: str) -> int:  # noqa: ARG001
@@ -175,8 +197,6 @@ def _once(shell: Shell, rest: str) -> int:
 
 
 def _read(shell: Shell, rest: str) -> int:
-    from probe_sql.cli.shell import read_script
-
     if not rest:
         raise InterfaceError("there is no file to read", fix=".read queries.sql")
     if shell.depth >= MAX_DEPTH:

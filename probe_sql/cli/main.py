@@ -10,12 +10,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from probe_sql import __version__
-from probe_sql.cli.arguments import COMMANDS, PROGRAM, UsageError, parser_for
-from probe_sql.cli.streams import drop, open_missing, unwritable
-from probe_sql.cli.terminal import show_error, show_surprise
-from probe_sql.errors import BudgetExhausted, Interrupted, ProbeError
+from probe_sql.cli.arguments import (
+    ANSWERED,
+    BROKEN,
+    COMMANDS,
+    ERROR,
+    INTERRUPTED,
+    PROGRAM,
+    USAGE,
+    exit_code,
+    parser_for,
+)
+from probe_sql.cli.terminal import drop, open_missing, show_error, show_surprise, unwritable
+from probe_sql.errors import ProbeError
 
-ANSWERED, ERROR, USAGE, DENIED, EXHAUSTED, INTERRUPTED, BROKEN = 0, 1, 2, 3, 4, 130, 141
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 _LOST = "what was printed is incomplete"
 
@@ -46,8 +54,10 @@ def _command(words: list[str]) -> int:
         return ending.code if isinstance(ending.code, int) else USAGE
     if command is None and arguments.db in COMMANDS:
         name = arguments.db
-        print(f"{PROGRAM}: error: the command {name} comes first: {PROGRAM} {name} ...",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"{PROGRAM}: error: the command {name} comes first: {PROGRAM} {name} ...",
+            file=sys.stderr,
+        )
         return USAGE
     return _run(command, arguments)
 
@@ -95,12 +105,3 @@ def _tell(say: Callable[[], None]) -> None:
             work()
         except OSError:
             drop(stream)
-
-
-def exit_code(error: ProbeError) -> int:
-    """4 where the budget does not suffice, 2 for a wrong command line, 1 for other errors."""
-    if isinstance(error, BudgetExhausted):
-        return EXHAUSTED
-    if isinstance(error, Interrupted):
-        return INTERRUPTED
-    return USAGE if isinstance(error, UsageError) else ERROR

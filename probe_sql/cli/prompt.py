@@ -53,16 +53,16 @@ class Visible(Processor):
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         """Spell out one line, and say where each of its characters went."""
         fragments: StyleAndTextTuples = []
-        places = [0]
+        offsets = [0]
         for style, character, *_ in explode_text_fragments(transformation_input.fragments):
             fragments.append((style, visible(character)))
-            places.append(places[-1] + len(fragments[-1][1]))
+            offsets.append(offsets[-1] + len(fragments[-1][1]))
 
-        def to_display(place: int) -> int:
-            return places[min(place, len(places) - 1)]
+        def to_display(offset: int) -> int:
+            return offsets[min(offset, len(offsets) - 1)]
 
-        def to_source(place: int) -> int:
-            return max(0, bisect_right(places, place) - 1)
+        def to_source(offset: int) -> int:
+            return max(0, bisect_right(offsets, offset) - 1)
 
         return Transformation(fragments, to_display, to_source)
 
@@ -73,13 +73,19 @@ class Line:
     def __init__(self, catalogue: Catalogue, dots: Sequence[str], bar: Callable[[], str]) -> None:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self._session: PromptSession[str] = PromptSession(
-            PROMPT, multiline=True, lexer=_lexer(), history=_history(),
-            completer=SqlCompleter(catalogue, dots), complete_while_typing=False,
-            key_bindings=_bindings(), bottom_toolbar=bar, prompt_continuation=_continued,
+            PROMPT,
+            multiline=True,
+            lexer=_lexer(),
+            history=_history(),
+            completer=SqlCompleter(catalogue, dots),
+            complete_while_typing=False,
+            key_bindings=_bindings(),
+            bottom_toolbar=bar,
+            prompt_continuation=_continued,
             input_processors=[Visible()],
             style=Style.from_dict({"bottom-toolbar": "noreverse dim"}),
             color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
-        )  # fmt: skip
+        )
 
     def read(self) -> str:
         """The next input; EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C."""

@@ -10,15 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from probe_sql import __version__
-from probe_sql.cli.arguments import accuracy_of
+from probe_sql.cli.arguments import ANSWERED, DENIED, ERROR, INTERRUPTED, accuracy_of, exit_code
 from probe_sql.cli.commands import displayed, open_connection, read_stdin
 from probe_sql.cli.dots import DOTS, HABITS, run_dot
-from probe_sql.cli.main import ANSWERED, DENIED, ERROR, INTERRUPTED, exit_code
-from probe_sql.cli.progress import ScanProgress
 from probe_sql.cli.show import deliver, show_explanation
-from probe_sql.cli.statements import Statement, split
-from probe_sql.cli.streams import ready
-from probe_sql.cli.terminal import is_terminal, show_error, show_note, show_surprise
+from probe_sql.cli.statements import Statement, read_script, split
+from probe_sql.cli.terminal import (
+    ScanProgress,
+    is_terminal,
+    ready,
+    show_error,
+    show_note,
+    show_surprise,
+)
 from probe_sql.errors import InterfaceError, ProbeError
 from probe_sql.text import visible, visible_lines
 
@@ -48,15 +52,6 @@ def run_shell(arguments: Namespace) -> int:
             if code != ANSWERED or shell.finished:
                 return code
         return DENIED if shell.denied else ANSWERED
-
-
-def read_script(path: str) -> str:
-    """The text of a file of statements."""
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InterfaceError(f"{path} cannot be read: {reason}", fix="check the path") from None
 
 
 def _interact(shell: Shell) -> int:

@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from datetime import date, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from probe_sql.cli.grid import Grid, to_csv, to_json, to_markdown, to_table
-from probe_sql.cli.streams import drop, unwritable
-from probe_sql.cli.terminal import folded, paint, show_note
-from probe_sql.text import markdown, visible
+from probe_sql.cli.terminal import (
+    coloured,
+    drop,
+    is_terminal,
+    paint,
+    show_note,
+    unwritable,
+    width,
+    wrap,
+)
+from probe_sql.grid import Grid, markdown_lines, text_lines, write_csv
+from probe_sql.text import in_json, markdown, visible
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
     from probe_sql.session import BudgetState, Entry, Explanation
 
+RICH_ROWS = 200  # rich lays out about a row in a millisecond
+
 
 def show_answer(answer: Answer, form: str, stream: TextIO) -> None:
     """Print an answer; where the format is for machines, cost and promise go to stderr."""
+    from probe_sql.answer.table import grid as answer_grid
+
     if form == "json":
         to_json(answer.as_dict(), stream)
         return
-    grid = _answer_grid(answer)
+    if answer.status == "answered":
+        show_grid(answer_grid(answer), form, stream)
+        stream.write("\n" if form == "markdown" else "")
     if form == "csv":
-        if answer.status == "answered":
-            to_csv(grid, stream)
         show_note("\n".join(_statement(answer)))
         return
-    if answer.status == "answered":
-        (to_markdown if form == "markdown" else to_table)(grid, stream)
-        stream.write("\n" if form == "markdown" else "")
     for line in _statement(answer):
         style = "red" if line.startswith("denied") else "dim"
         shown = markdown(line) if form == "markdown" else visible(line)
-        stream.write(paint(folded(shown, stream), style, stream) + "\n")
+        stream.write(paint(wrap(shown, stream), style, stream) + "\n")
 
 
 def deliver(answer: Answer, form: str, stream: TextIO) -> None:
@@ -46,21 +57,6 @@ def deliver(answer: Answer, form: str, stream: TextIO) -> None:
         drop(stream)
         show_answer(answer, form, sys.stderr)
         raise unwritable(error, "the answer was charged, and stands above instead") from None
-
-
-def _answer_grid(answer: Answer) -> Grid:
-    from probe_sql.answer.table import cells, header
-
-    numeric = {
-        place
-        for place in range(len(answer.columns))
-        if any(row[place] is not None for row in answer.margins)
-    }
-    rows = [
-        [*row, *([answer.marks[place]] if answer.marks else [])]
-        for place, row in enumerate(answer.rows)
-    ]
-    return Grid(header(answer), rows, cells(answer), frozenset(numeric))
 
 
 def _statement(answer: Answer) -> list[str]:
@@ -82,16 +78,20 @@ def show_explanation(
         text = str(explanation)
         for line in (text if scan else text.partition("\n\nscan\n")[0]).split("\n"):
             long = line.startswith(("promise ", "notice "))
-            stream.write((folded(line, stream, " " * 12) if long else line) + "\n")
+            stream.write((wrap(line, stream, " " * 12) if long else line) + "\n")
 
 
 def budget_dict(state: BudgetState, analyst: str | None) -> dict[str, Any]:
     """The budget as JSON-ready figures."""
     return {
-        "analyst": analyst, "total": state.total, "spent": state.spent,
-        "remaining": state.remaining, "analyst_total": state.analyst_total,
-        "analyst_spent": state.analyst_spent, "analyst_remaining": state.analyst_remaining,
-    }  # fmt: skip
+        "analyst": analyst,
+        "total": state.total,
+        "spent": state.spent,
+        "remaining": state.remaining,
+        "analyst_total": state.analyst_total,
+        "analyst_spent": state.analyst_spent,
+        "analyst_remaining": state.analyst_remaining,
+    }
 
 
 def show_budget(state: BudgetState, analyst: str | None, form: str, stream: TextIO) -> None:
@@ -124,9 +124,15 @@ def _line(entry: Entry, whole: bool) -> tuple[Any, ...]:
     sql = entry.sql if whole else " ".join(entry.sql.split())
     who = entry.analyst if whole else entry.analyst or "-"
     return (
-        entry.number, entry.time, who, entry.user if whole else entry.user or "-",
-        entry.charged, entry.reserved, entry.outcome, sql,
-    )  # fmt: skip
+        entry.number,
+        entry.time,
+        who,
+        entry.user if whole else entry.user or "-",
+        entry.charged,
+        entry.reserved,
+        entry.outcome,
+        sql,
+    )
 
 
 def show_grid(grid: Grid, form: str, stream: TextIO | None = None) -> None:
@@ -134,5 +140,50 @@ def show_grid(grid: Grid, form: str, stream: TextIO | None = None) -> None:
     out = stream or sys.stdout
     if form == "json":
         to_json(grid.records(), out)
-    else:
-        {"csv": to_csv, "markdown": to_markdown, "table": to_table}[form](grid, out)
+    elif form == "csv":
+        write_csv(grid, out)
+    elif form == "markdown":
+        out.writelines(f"{line}\n" for line in markdown_lines(grid))
+    elif is_terminal(out) and len(grid.rows) <= RICH_ROWS:
+        _framed(grid, out)
+    else:  # without a terminal, every line in full
+        limit = width(out) if is_terminal(out) else None
+        out.writelines(f"{line}\n" for line in text_lines(grid, limit=limit))
+
+
+def _framed(grid: Grid, stream: TextIO) -> None:
+    """A table in a frame, as wide as the terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    colour = coloured(stream)
+    console = Console(
+        file=stream,
+        width=width(stream),
+        no_color=not colour,
+        highlight=False,
+        force_terminal=colour,
+    )
+    table = Table(box=box.ROUNDED, header_style="bold" if colour else "")
+    overflow: Literal["fold", "ellipsis"] = "fold" if len(grid.columns) < 4 else "ellipsis"
+    for index, name in enumerate(grid.columns):
+        side: Literal["right", "left"] = "right" if index in grid.numeric else "left"
+        table.add_column(Text(visible(name)), justify=side, overflow=overflow)
+    for row in grid.shown:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    console.print(table)
+
+
+def to_json(value: Any, stream: TextIO) -> None:
+    """One JSON value, dates in ISO form."""
+    stream.write(in_json(value, _json) + "\n")
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    return str(value)

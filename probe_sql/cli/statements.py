@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from probe_sql.errors import InterfaceError
 
 _TOKEN = re.compile(
     r"""
@@ -33,6 +36,15 @@ class Statement:
     def dotted(self) -> bool:
         """Whether this is a command to the shell and not SQL."""
         return self.text.startswith(".") or self.text.lower() in _QUIT
+
+
+def read_script(path: str) -> str:
+    """The text of a file of statements."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InterfaceError(f"{path} cannot be read: {reason}", fix="check the path") from None
 
 
 def split(text: str) -> Iterator[Statement]:

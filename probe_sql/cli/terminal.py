@@ -1,15 +1,28 @@
-"""What a stream can show: colours only on a terminal, errors readable, nothing disguised."""
+"""What a stream can show, if anything: colours only on a terminal, errors readable.
+
+An answer costs, so whether it can be written is looked at before its query is charged, and one that
+was charged and cannot be written is shown where it still can be: a standard stream may be closed,
+full, or one that nobody reads any more.
+"""
 
 from __future__ import annotations
 
+import io
 import os
+import select
 import sys
-from typing import TextIO
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn, Self, TextIO
 
-from probe_sql.errors import ProbeError
+from probe_sql.errors import OperationalError, ProbeError
 from probe_sql.text import visible
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 _CODES = {"red": "31;1", "dim": "2", "bold": "1", "green": "32", "cyan": "36"}
+PATIENCE = 2.0  # seconds before a sign that a scan still runs
+_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL if hasattr(select, "poll") else 0
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -41,7 +54,7 @@ def width(stream: TextIO) -> int:
         return shutil.get_terminal_size().columns
 
 
-def folded(text: str, stream: TextIO, indent: str = "") -> str:
+def wrap(text: str, stream: TextIO, indent: str = "") -> str:
     """`text` broken between words at the terminal's edge; as it is where there is none."""
     if not is_terminal(stream):
         return text
@@ -64,7 +77,7 @@ def show_note(text: str, stream: TextIO | None = None) -> None:
     """Print a remark beside the results, on the error stream."""
     out = stream or sys.stderr
     for line in text.split("\n"):
-        print(paint(folded(visible(line), out), "dim", out), file=out)
+        print(paint(wrap(visible(line), out), "dim", out), file=out)
 
 
 def show_surprise(error: BaseException, stream: TextIO | None = None) -> None:
@@ -88,3 +101,115 @@ def _styled(line: str, out: TextIO) -> str:
     if bar and not gutter.strip() and set(rest.strip()) == {"^"}:
         return f"{gutter}{bar}{paint(rest, 'red', out)}"
     return line
+
+
+class ScanProgress:
+    """A callback for `Connection.sql` that shows the time once the scan has taken two seconds.
+
+    Privacy: it shows the time that has gone by, which any clock tells, and not how far the scan
+    has come: that share tells how many rows there are. It vanishes at the end.
+    """
+
+    def __init__(self) -> None:
+        self._wanted = is_terminal(sys.stderr)
+        self._bar: Progress | None = None
+
+    def __call__(self, seconds: float) -> None:
+        if self._wanted and seconds >= PATIENCE and self._bar is None:
+            self._start()
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+        console = Console(stderr=True, no_color=not coloured(sys.stderr))
+        self._bar = Progress(
+            TextColumn("scanning, Ctrl-C cancels"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._bar.add_task("scan", total=None)
+        self._bar.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+class Closed(io.TextIOBase):
+    """Standard output of a process that was started without one: writing is an error."""
+
+    encoding = "utf-8"
+
+    def write(self, _: str) -> NoReturn:
+        """Refuse the text."""
+        raise _closed()
+
+
+def open_missing() -> None:
+    """Put something in the place of each standard stream that was closed.
+
+    The numbers 0 to 2 are taken too: the next file to be opened would get them, a database or
+    a ledger say, and whatever a library prints would be written into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            setattr(sys, name, Closed() if name == "stdout" else os.fdopen(number, mode))
+
+
+def ready(stream: TextIO) -> None:
+    """Raise if an answer could not be written: BrokenPipeError where nobody reads any more."""
+    if isinstance(stream, Closed):
+        raise _closed()
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):
+        return  # in memory, or closed by its owner: nothing of the system's
+    if _GONE:
+        poll = select.poll()
+        poll.register(number, 0)
+        if any(event & _GONE for _, event in poll.poll(0)):
+            raise BrokenPipeError
+    try:
+        os.write(number, b"")  # some devices say here that they are full
+    except OSError as error:
+        raise unwritable(error, "nothing was drawn or charged") from None
+
+
+def unwritable(error: OSError, why: str) -> OperationalError:
+    """What to say where output has no place to go."""
+    return OperationalError(
+        f"the output cannot be written: {error.strerror}",
+        why=why,
+        fix="make room, or send it elsewhere",
+    )
+
+
+def drop(stream: TextIO) -> None:
+    """Let what waits in a stream that cannot be written go nowhere, in silence."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        return
+
+
+def _closed() -> OperationalError:
+    return OperationalError(
+        "standard output is closed",
+        why="the result would be lost; nothing was drawn or charged",
+        fix="leave it open, or send it to a file",
+    )

@@ -369,7 +369,9 @@ def _dumped(entry: Open) -> list[object]:
 
 
 def _loaded(
-    analyst: str | None, units: int, state: Literal["scanning", "drawing"] = "drawing",
+    analyst: str | None,
+    units: int,
+    state: Literal["scanning", "drawing"] = "drawing",
     hold: str | None = None,
-) -> Open:  # fmt: skip
+) -> Open:
     return Open(analyst, units, state, None if hold is None else Hold.load(hold))

@@ -13,15 +13,13 @@ from typing import Self
 
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
-from probe_sql.ledger import complaints
+from probe_sql.ledger import errors
 from probe_sql.ledger.chain import OUTCOMES, Hold, Open
-from probe_sql.ledger.locks import Presence, Turns
+from probe_sql.ledger.locks import Presence, Turns, owns, system_user
 from probe_sql.ledger.log import Log, storable
-from probe_sql.ledger.record import OWNERS, enter
 from probe_sql.ledger.store import as_ledger_error
 from probe_sql.ledger.takeover import take_over
-from probe_sql.ledger.users import owns, system_user
-from probe_sql.ledger.values import BudgetState, Entry, Receipt, issue
+from probe_sql.ledger.values import OWNERS, BudgetState, Entry, Receipt, enter, issue
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
@@ -42,9 +40,12 @@ class Ledger:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], budget: Budget, clock: Callable[[], float],
+        self,
+        path: str | os.PathLike[str],
+        budget: Budget,
+        clock: Callable[[], float],
         in_force: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._budget = budget
         self._clock = clock
         self._in_force = in_force
@@ -175,7 +176,12 @@ class Ledger:
                 sql=storable(sql),
                 budget=Loss.allowed(self._budget.epsilon).units,
                 analyst_budget=self._own_budget(analyst),
-                hold=Hold(self._user, process, self._least.units, self._failure.units),
+                hold=Hold(
+                    self._user,
+                    process,
+                    self._budget.least_price.units,
+                    self._budget.failure_price.units,
+                ),
             )
             self._log.append(row, "reserve")
         self._follow("reserve")
@@ -201,7 +207,7 @@ class Ledger:
             self._log.catch_up()
             self._check(receipt, "scanning")
             if self._stopped():
-                raise complaints.stopped(self._user)
+                raise errors.stopped(self._user)
             row = self._log.book.draft(
                 "drawing",
                 time=self._now(),
@@ -255,17 +261,17 @@ class Ledger:
         if outcome == "failed":
             self._follow(None)  # whoever was stopped asks no more, which would bring the anchors up
         if late:
-            raise complaints.stopped(self._user, price.epsilon)
+            raise errors.stopped(self._user, price.epsilon)
         return price
 
     def unlock(self, user: str) -> None:
         """Forget the failures of one of the operating system's users: the owner has looked."""
         if not self.owned:
-            raise complaints.not_owner(self.path, "let a stopped user ask again")
+            raise errors.NOT_OWNER.error(self.path, act="let a stopped user ask again")
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
             if storable(user) not in self._log.book.failures:
-                raise complaints.not_stopped(user, self._log.book.failures)
+                raise errors.not_stopped(user, self._log.book.failures)
             row = self._log.book.draft("unlocked", time=self._now(), units=0, kind=storable(user))
             self._log.append(row, None)
         self._follow(None)
@@ -377,17 +383,9 @@ class Ledger:
             error.why = f"{error.why} What was written before is durable, and stays charged."
             raise
 
-    @property
-    def _least(self) -> Loss:
-        return Loss.asked(self._budget.least_price)
-
-    @property
-    def _failure(self) -> Loss:
-        return Loss.asked(self._budget.failure_price)
-
     def _price(self, asked: Loss) -> Loss:
         """The most that a query can cost: a scan that starts can fail, whatever it may draw."""
-        return max(asked, self._failure)
+        return max(asked, self._budget.failure_price)
 
     def _stopped(self) -> bool:
         return self._log.book.failures.get(self._user, 0) >= self._budget.failures
@@ -396,16 +394,16 @@ class Ledger:
         """Raise unless the rules are in force and let `analyst` spend `price` more."""
         self._in_force()
         if self._budget.analysts and analyst not in self._budget.analysts:
-            raise complaints.unlisted(analyst)
+            raise errors.unlisted(analyst)
         if self._stopped():
-            raise complaints.stopped(self._user)
+            raise errors.stopped(self._user)
         state = self._state(analyst)
         if price.units > state.remaining_units:
             own = state.analyst_remaining_units
-            raise complaints.exhausted(
+            raise errors.exhausted(
                 asked=price,
                 left=Loss(state.remaining_units),
-                failure=self._failure,
+                failure=self._budget.failure_price,
                 analyst=analyst if own == state.remaining_units else None,
             )
         self._check_holds(price.units)
@@ -422,7 +420,7 @@ class Ledger:
         most = self._budget.holds
         limit = most * Loss.asked(self._budget.usual).units
         if living and (len(living) >= most or sum(living) + units > limit):
-            raise complaints.too_many_holds(self._user, most)
+            raise errors.TOO_MANY_HOLDS.error(user=self._user, holds=most)
 
     def _own_budget(self, analyst: str | None) -> int | None:
         if analyst is None or analyst not in self._budget.analysts:

@@ -87,12 +87,12 @@ def known_as(name: str) -> str:
 def remember(name: str) -> None:
     """Note, for this user, under which name a file's ledger was found."""
     with contextlib.suppress(OSError):
-        place = _note(os.stat(name))
-        if place is not None:
-            make_private(place.parent)
-            draft = draft_of(place)
+        path = _note(os.stat(name))
+        if path is not None:
+            make_private(path.parent)
+            draft = draft_of(path)
             draft.write_bytes(_Note.of(name).dump())
-            draft.replace(place)
+            draft.replace(path)
 
 
 def _names(name: str, status: os.stat_result) -> list[str]:
@@ -120,9 +120,9 @@ def _note(status: os.stat_result) -> Path | None:
 
 
 def _noted(status: os.stat_result) -> _Note | None:
-    place = _note(status)
+    path = _note(status)
     try:
-        return None if place is None else _Note.load(place.read_bytes())
+        return None if path is None else _Note.load(path.read_bytes())
     except (OSError, ValueError):
         return None
 

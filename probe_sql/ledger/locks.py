@@ -1,4 +1,4 @@
-"""Locks beside the ledger: who is alive, and whose turn it is to scan.
+"""Who uses a ledger: the system's account, and by locks who is alive and whose turn it is to scan.
 
 The operating system lets go of a lock when its process dies, however it dies, and other
 containers on the same machine see it as well. Where there are no such locks, everybody
@@ -170,3 +170,26 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def owns(path: str | os.PathLike[str]) -> bool:
+    """Whether this process runs as the owner of a file, or as root."""
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    return os.geteuid() in (0, os.stat(path).st_uid)
+
+
+def system_user() -> str:
+    """The account's name, or its number where it has none.
+
+    Privacy: read from the process, not from its environment, which the user can set.
+    """
+    try:
+        import pwd
+    except ImportError:  # Windows
+        return os.getlogin()
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)

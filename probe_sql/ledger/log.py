@@ -9,7 +9,7 @@ from pathlib import Path
 
 from probe_sql import faults
 from probe_sql.errors import LedgerError
-from probe_sql.ledger import anchors, complaints
+from probe_sql.ledger import anchors, errors
 from probe_sql.ledger.anchors import Anchor, AnchorFile
 from probe_sql.ledger.chain import (
     FIRST_SCHEMA,
@@ -69,7 +69,7 @@ class Log:
         """
         version = self.store.version()
         if version > VERSION:
-            raise complaints.newer(self.path)
+            raise errors.NEWER.error(self.path)
         if version == 0 and self.store.objects() == FIRST_SCHEMA:
             self.store.upgrade_schema()
             self.store.commit()
@@ -90,9 +90,9 @@ class Log:
         if self.path.exists():  # another process has just created it
             return
         if any(anchor is not None and anchor.seq for anchor in known):
-            raise complaints.missing(self.path)
+            raise errors.MISSING.error(self.path)
         if not create:
-            raise complaints.absent(self.path)
+            raise errors.ABSENT.error(self.path)
         faults.point("ledger.create.before")
         self.anchors[0].begin()
         faults.point("ledger.create.begun")
@@ -110,7 +110,7 @@ class Log:
         known = self.read_anchors()
         self._check_place(self.book)
         if self.store.hash_at(self.book.seq) != self.book.head:
-            raise complaints.rolled_back(self.path)
+            raise errors.ROLLED_BACK.error(self.path)
         self._extend(self.book)
         self._check_anchors(self.book, known)
 
@@ -157,9 +157,9 @@ class Log:
         """Write the first row, if the anchors say that creation was begun and nothing more."""
         known = self.read_anchors()
         if known[0] is None or any(anchor is not None and anchor.seq for anchor in known):
-            raise complaints.emptied(self.path)
+            raise errors.EMPTIED.error(self.path)
         if not create:
-            raise complaints.absent(self.path)
+            raise errors.ABSENT.error(self.path)
         place = self.here(secrets.token_hex(16), identity)
         self.store.create_schema()
         row = Book().draft("created", time=self._now(), units=0, place=place)
@@ -182,10 +182,10 @@ class Log:
                 before = self.store.hash_at(snapshot.seq - 1) or ""
                 self.book = Book.from_snapshot(snapshot, before)
             except BrokenChainError as error:
-                raise complaints.edited(self.path, str(error)) from error
+                raise errors.EDITED.error(self.path, where=str(error)) from error
             self._extend(self.book)
         if self.place(self.book).identity != storable(identity):
-            raise complaints.other_database(self.path)
+            raise errors.OTHER_DATABASE.error(self.path)
         self._check_place(self.book)
         self._check_anchors(self.book, known)
 
@@ -197,10 +197,10 @@ class Log:
                 if visit is not None:
                     visit(row)
         except BrokenChainError as error:
-            complaint = complaints.edited(self.path, str(error))
+            refusal = errors.EDITED.error(self.path, where=str(error))
             if book is self.book:  # its totals may be half advanced: never use it again
-                self._broken = complaint
-            raise complaint from error
+                self._broken = refusal
+            raise refusal from error
 
     def publish(self, step: str | None, *, force: bool = False) -> None:
         """Move the anchors that are behind to the head; all of them with `force`."""
@@ -223,16 +223,16 @@ class Log:
         A ledger that was taken over says so first: anchors of its path may follow its successor.
         """
         if book.retired is not None:
-            raise complaints.retired(self.path, book.retired)
+            raise errors.RETIRED.error(self.path, successor=book.retired)
         if known[0] is None:
-            raise complaints.unanchored(self.path)
+            raise errors.UNANCHORED.error(self.path)
         for anchor in known:
             if anchor is None or anchor.seq == 0:
                 continue
             if anchor.ledger != self.place(book).ledger:
-                raise complaints.other_ledger(self.path)
+                raise errors.OTHER_LEDGER.error(self.path)
             if anchor.seq > book.seq or not self.holds(anchor):
-                raise complaints.rolled_back(self.path)
+                raise errors.ROLLED_BACK.error(self.path)
 
     def holds(self, anchor: Anchor) -> bool:
         """Whether the row that an anchor names is in the file."""
@@ -240,14 +240,14 @@ class Log:
 
     def _check_schema(self) -> None:
         if self.store.objects() != SCHEMA or self.store.version() != VERSION:
-            raise complaints.edited(self.path, "its tables or triggers were changed")
+            raise errors.EDITED.error(self.path, where="its tables or triggers were changed")
 
     def _check_place(self, book: Book) -> None:
         """Require that the file is the one, at the path, that the ledger says it is."""
         place = self.place(book)
         here = self.here(place.ledger, place.identity)
         if (here.path, here.inode) != (place.path, place.inode):
-            raise complaints.copied(self.path)
+            raise errors.COPIED.error(self.path)
 
     def here(self, ledger_id: str, identity: str) -> Place:
         """Where the file is."""
@@ -258,7 +258,7 @@ class Log:
     def place(self, book: Book) -> Place:
         """Where the book says that the ledger is."""
         if book.place is None:
-            raise complaints.emptied(self.path)
+            raise errors.EMPTIED.error(self.path)
         return book.place
 
 

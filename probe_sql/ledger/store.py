@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger import complaints
+from probe_sql.ledger import errors
 from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, UPGRADE, VERSION, Row
 
 BUSY_SECONDS = 30.0
@@ -57,7 +57,7 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             return
         if not stat.S_ISREG(mode):
-            raise complaints.no_file(self.path, mode)
+            raise errors.no_file(self.path, mode)
         with self.path.open("rb") as file:
             head = file.read(len(_MAGIC))
         if head and head != _MAGIC:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger import anchors, complaints
+from probe_sql.ledger import anchors, errors
 from probe_sql.ledger.anchors import Anchor
 from probe_sql.ledger.chain import Book, Place
+from probe_sql.ledger.locks import owns
 from probe_sql.ledger.log import Log, anchor_of
 from probe_sql.ledger.store import as_ledger_error
-from probe_sql.ledger.users import owns
 
 
 def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
@@ -25,10 +25,10 @@ def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
     """
     with as_ledger_error(log.path):
         if not log.path.exists():
-            raise complaints.absent(log.path)
+            raise errors.ABSENT.error(log.path)
         log.store.check_kind()
         if not owns(log.path):
-            raise complaints.not_owner(log.path, "take it over")
+            raise errors.NOT_OWNER.error(log.path, act="take it over")
     with log.store.transaction("IMMEDIATE"):
         log.upgrade()
     with log.store.transaction("DEFERRED"):
@@ -43,7 +43,7 @@ def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
             log.anchors = (*log.anchors, left)
         known = [anchor for anchor in log.read_anchors() if anchor is not None]
         if any(anchor.ledger not in (None, old.ledger) for anchor in known):
-            raise complaints.other_ledger(log.path)
+            raise errors.OTHER_LEDGER.error(log.path)
         forgotten = [anchor for anchor in known if not log.holds(anchor)] + originals
         for analyst, units in _lost(book, forgotten):
             row = book.draft("carried", time=now(), units=units, analyst=analyst)
@@ -103,7 +103,7 @@ def _retire(path: Path, place: Place, now: Callable[[], str]) -> Book | None:
     try:
         with as_ledger_error(path):
             if not owns(path):
-                raise complaints.not_owner(path, "end it")
+                raise errors.NOT_OWNER.error(path, act="end it")
         with original.store.transaction("IMMEDIATE"):
             original.upgrade()
         with original.store.transaction("IMMEDIATE"):
@@ -117,6 +117,6 @@ def _retire(path: Path, place: Place, now: Callable[[], str]) -> Book | None:
         original.follow()
         return original.book
     except LedgerError as error:
-        raise complaints.original_remains(path) from error
+        raise errors.ORIGINAL_REMAINS.error(path) from error
     finally:
         original.store.close()

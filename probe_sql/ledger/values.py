@@ -1,15 +1,20 @@
-"""The frozen values the ledger hands out: receipts, budget states and entries."""
+"""The frozen values that the ledger hands out: receipts, budget states, and entries of its rows."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Final, NoReturn
 
 from probe_sql.errors import InternalError
+from probe_sql.ledger.chain import Hold, Row
 from probe_sql.loss import Loss
 
 _SEAL: Final = object()
+OWNERS = ("unlocked", "carried", "recalled", "adopted", "retired")
+"""Outcomes of entries that are the owner's acts, not queries."""
+
+_OF_USERS = ("unlocked", "recalled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +140,27 @@ class Entry:
 
 def _optional(units: int | None) -> float | None:
     return None if units is None else Loss(units).epsilon
+
+
+def enter(found: dict[int, Entry], row: Row) -> None:
+    """Enter a verified row of the log into the owner's record."""
+    if row.event == "settled":
+        reason = "" if row.kind is None else f": {row.kind}"
+        outcome = f"{row.outcome}{reason}"
+        found[row.number] = replace(found[row.number], charged_units=row.units, outcome=outcome)
+    elif row.event == "drawing":
+        found[row.number] = replace(found[row.number], outcome="open")
+    elif row.event != "created":
+        hold = None if row.hold is None else Hold.load(row.hold)
+        waiting = "open" if hold is None else "scanning"
+        found[row.number] = Entry(
+            number=row.number,
+            time=row.time,
+            analyst=row.analyst,
+            sql=row.sql or "",
+            kind=row.kind or row.event,
+            reserved_units=row.units,
+            charged_units=row.units,
+            outcome=waiting if row.event == "reserved" else row.event,
+            user=hold.user if hold is not None else row.kind if row.event in _OF_USERS else None,
+        )

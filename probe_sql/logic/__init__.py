@@ -1,6 +1,5 @@
 """Monotone formulas: folding, prime implicants, minimisation."""
 
-from probe_sql.logic.fold import HalfLine, fold
 from probe_sql.logic.formula import (
     FALSE,
     TRUE,
@@ -18,6 +17,7 @@ from probe_sql.logic.formula import (
     simplified,
     substituted,
 )
+from probe_sql.logic.merge_thresholds import HalfLine, merge_thresholds
 from probe_sql.logic.minimise import Minimised, minimise, simplify
 
 __all__ = [
@@ -33,8 +33,8 @@ __all__ = [
     "atoms",
     "conjunction",
     "disjunction",
-    "fold",
     "leaves",
+    "merge_thresholds",
     "minimise",
     "occurrences",
     "render",

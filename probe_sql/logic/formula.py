@@ -1,4 +1,7 @@
-"""Monotone formulas over numbered atoms: no negation, so truth only ever helps."""
+"""Monotone formulas over numbered atoms: no negation, so truth only ever helps.
+
+How large one may be is limited, so that simplifying it takes bounded time.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from probe_sql.errors import Refused
+
 Value = TypeVar("Value")
 Style = Literal["sql", "words", "symbols"]
+MAX_ATOMS = 16
+MAX_LEAVES = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +157,35 @@ def render(formula: Formula, names: Mapping[int, str] | Sequence[str], style: St
         f"({text})" if isinstance(part, other) else text
         for part, text in zip(formula.parts, texts, strict=True)
     )
+
+
+def dual(formula: Formula) -> Formula:
+    """The formula with AND and OR exchanged: its negation, where leaves stand for negations."""
+    if isinstance(formula, Leaf):
+        return formula
+    if isinstance(formula, Constant):
+        return Constant(not formula.value)
+    parts = tuple(dual(part) for part in formula.parts)
+    return Or(parts) if isinstance(formula, And) else And(parts)
+
+
+def check_size(distinct: int) -> None:
+    """Refuse a formula of more than `MAX_ATOMS` distinct atoms."""
+    if distinct > MAX_ATOMS:
+        raise Refused(
+            f"HAVING has {distinct} distinct comparisons; at most {MAX_ATOMS} are supported",
+            why="each comparison takes a share of the error bound and of the privacy budget, and "
+            "the work to simplify them grows with 2 to the number of comparisons",
+            fix="split the query in two, or merge comparisons on one aggregate "
+            "(BETWEEN instead of IN)",
+        )
+
+
+def check_length(count: int) -> None:
+    """Refuse a formula of more than `MAX_LEAVES` leaves, which would take too long."""
+    if count > MAX_LEAVES:
+        raise Refused(
+            f"HAVING has {count} comparisons; at most {MAX_LEAVES} are supported",
+            why="simplifying it would take too long",
+            fix="write the condition with fewer repetitions of the same comparison",
+        )

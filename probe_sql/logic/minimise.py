@@ -9,23 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from probe_sql.logic.factor import factor
-from probe_sql.logic.fold import HalfLine, fold, prune
 from probe_sql.logic.formula import (
     And,
     Constant,
     Formula,
     Leaf,
+    Or,
     atoms,
+    check_length,
     conjunction,
     disjunction,
+    dual,
+    interpret,
     leaves,
     simplified,
 )
-from probe_sql.logic.limits import check_length
+from probe_sql.logic.merge_thresholds import HalfLine, merge_thresholds, prune
 from probe_sql.logic.table import truth_table
-from probe_sql.logic.two_level import PyedaMissingError, minimal_cnf, minimal_dnf
+
+# Terms that a formula may multiply out to before pyeda absorbs them: tens of milliseconds.
+MAX_TERMS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +84,14 @@ def simplify(
     half_lines: Sequence[HalfLine | None],
     cost: Callable[[Formula], float] | None = None,
 ) -> Minimised:
-    """`minimise` after `fold`, and again while folding the result still drops leaves.
+    """`minimise` after `merge_thresholds`, and again while folding the result still drops leaves.
 
-    Equivalent to `formula` wherever the atoms are consistent (see `fold`).
+    Equivalent to `formula` wherever the atoms are consistent (see `merge_thresholds`).
     """
-    folded = fold(formula, half_lines)
+    folded = merge_thresholds(formula, half_lines)
     result = minimise(folded, cost)
     while True:
-        again = fold(result.formula, half_lines)
+        again = merge_thresholds(result.formula, half_lines)
         if len(leaves(again)) >= result.leaves_after:
             break
         result = minimise(again, cost)
@@ -113,3 +119,63 @@ def _described(best: Formula, original: Formula, method: str) -> Minimised:
         leaves_after=len(leaves(best)),
         method=method,
     )
+
+
+class PyedaMissingError(Exception):
+    """pyeda is not installed, or was not built for this Python."""
+
+
+def minimal_dnf(formula: Formula) -> Formula | None:
+    """Minimal DNF of `formula` by pyeda (espresso), or None where that could take long."""
+    if isinstance(formula, Constant) or _terms(formula, And) > MAX_TERMS:
+        return None
+    return _espresso(formula)
+
+
+def minimal_cnf(formula: Formula) -> Formula | None:
+    """Minimal CNF of `formula` by pyeda: the dual of its dual's minimal DNF."""
+    if isinstance(formula, Constant) or _terms(formula, Or) > MAX_TERMS:
+        return None
+    return dual(_espresso(dual(formula)))
+
+
+def _terms(formula: Formula, product: type[And] | type[Or]) -> int:
+    """Number of terms after multiplying out, none absorbed (`product` multiplies)."""
+
+    def multiply(counts: list[int]) -> int:
+        total = 1
+        for count in counts:
+            total = min(total * count, MAX_TERMS + 1)
+        return total
+
+    def add(counts: list[int]) -> int:
+        return min(sum(counts), MAX_TERMS + 1)
+
+    every, some = (multiply, add) if product is And else (add, multiply)
+    return interpret(formula, lambda _: 1, every, some, lambda _: 1)
+
+
+def _espresso(formula: Formula) -> Formula:
+    try:
+        from pyeda.boolalg import expr
+        from pyeda.boolalg.minimization import espresso_exprs
+    except ImportError as error:
+        raise PyedaMissingError from error
+    variables: dict[int, Any] = {}
+
+    def variable(atom: int) -> Any:
+        return variables.setdefault(atom, expr.exprvar("atom", atom))
+
+    built = interpret(formula, variable, lambda p: expr.And(*p), lambda p: expr.Or(*p), expr.expr)
+    (minimal,) = espresso_exprs(built.to_dnf())
+    numbers = {variable.uniqid: atom for atom, variable in variables.items()}
+    return _read(minimal.to_ast(), numbers)
+
+
+def _read(ast: Any, numbers: dict[int, int]) -> Formula:
+    """Formula of pyeda's syntax tree; a KeyError would mean a negated literal."""
+    kind, *rest = ast
+    if kind == "lit":
+        return Leaf(numbers[rest[0]])
+    parts = tuple(_read(part, numbers) for part in rest)
+    return And(parts) if kind == "and" else Or(parts)

@@ -13,8 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from probe_sql.logic.formula import Formula, interpret
-from probe_sql.logic.limits import check_size
+from probe_sql.logic.formula import Formula, check_size, interpret
 
 Table = int
 

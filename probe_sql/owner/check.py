@@ -8,18 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probe_sql.database import ledger_place
+from probe_sql.database import ledger_path
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError, Problem
+from probe_sql.ledger import Ledger
+from probe_sql.ledger.locks import owns
 from probe_sql.policy import Policy, load_policy, with_lines
-from probe_sql.vault.shelf import purge as purge_shelves
-from probe_sql.vault.sources import elsewhere, layout, open_backend
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.bounded_store import purge as purge_stores
+from probe_sql.vault.bounded_store import source_marks
+from probe_sql.vault.sources import is_remote, layout
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What was found: the problems in the order of the file, and the policy if it has none.
 
-    `purged` are the directories of bounded tables that were removed.
+    `purged` are the directories of bounded tables that were removed. `audited`: there is a ledger
+    of the caller's, and it was verified.
     """
 
     source: str
@@ -27,6 +32,7 @@ class Report:
     policy: Policy | None
     warnings: tuple[str, ...] = ()
     purged: tuple[Path, ...] = ()
+    audited: bool = False
 
 
 def check(path: str | os.PathLike[str], source: Any = None, *, purge: bool = False) -> Report:
@@ -34,6 +40,7 @@ def check(path: str | os.PathLike[str], source: Any = None, *, purge: bool = Fal
 
     Reads no private row but to see whether all of them can be read at all, and whether there are
     rows without a person that the policy refuses. `purge` removes what is kept beside the source.
+    Raises `LedgerError` where the ledger does not hold from its first row on.
     """
     report = _check(os.fspath(path), source)
     return replace(report, purged=tuple(_purge(source, report.policy))) if purge else report
@@ -41,7 +48,7 @@ def check(path: str | os.PathLike[str], source: Any = None, *, purge: bool = Fal
 
 def _purge(source: Any, policy: Policy | None) -> list[Path]:
     try:
-        return [] if elsewhere(source) else purge_shelves(layout(source, policy))
+        return [] if is_remote(source) else purge_stores(layout(source, policy))
     except OSError as error:
         raise OperationalError(
             f"What is kept beside the source could not be removed: {error.strerror}.",
@@ -71,16 +78,30 @@ def _check(name: str, source: Any) -> Report:
     if problems:
         text = Path(name).read_text(encoding="utf-8-sig")
         return Report(name, with_lines(dict.fromkeys(problems), text), None)
-    return Report(name, (), policy.with_types(schemas), _open_to_others(source, policy))
-
-
-def _open_to_others(source: Any, policy: Policy) -> tuple[str, ...]:
-    """Who may write the ledger's directory can remove it, and begin a fresh budget with it."""
     try:
-        place, _ = ledger_place(source, policy, None)
+        path, identity = ledger_path(source, policy, None)
     except InterfaceError:  # whoever connects names one
-        return ()
-    folder = Path(os.path.realpath(place)).parent
+        return Report(name, (), policy.with_types(schemas))
+    warnings, audited = _open_to_others(path), _audit(path, identity, policy)
+    return Report(name, (), policy.with_types(schemas), warnings, audited=audited)
+
+
+def _audit(path: Path, identity: str, policy: Policy) -> bool:
+    """Verify the ledger from its first row, where the caller owns one.
+
+    Privacy: a connection verifies from the last snapshot that the anchors vouch for. That is
+    enough for every total; that no entry before it was changed is seen here.
+    """
+    if not path.exists() or not owns(path):
+        return False
+    with Ledger.open(path, budget=policy.prices(), identity=identity, create=False) as book:
+        book.audit()
+    return True
+
+
+def _open_to_others(path: Path) -> tuple[str, ...]:
+    """Who may write the ledger's directory can remove it, and begin a fresh budget with it."""
+    folder = Path(os.path.realpath(path)).parent
     mode = folder.stat().st_mode if folder.exists() else 0
     whom = [
         who for bit, who in ((stat.S_IWGRP, "its group"), (stat.S_IWOTH, "everybody")) if mode & bit
@@ -91,3 +112,15 @@ def _open_to_others(source: Any, policy: Policy) -> tuple[str, ...]:
         f"{folder} may be written by {' and '.join(whom)}: they can take the ledger away and, from"
         " another state directory, begin with a fresh budget. Let only trusted accounts write it.",
     )
+
+
+def guarded_files(
+    source: str, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
+) -> tuple[Path, ...]:
+    """The data, bounded tables, policy and ledger of a database, as far as they exist as files."""
+    rules = load_policy(policy)
+    place, _ = ledger_path(source, rules, ledger)
+    data = [] if is_remote(source) else [*source_marks(layout(source, rules))]
+    found = [Path(policy), *data, *(path.with_name(path.name + ".bounded") for path in data)]
+    found += [place.with_name(place.name + end) for end in ("", ".anchor", ".bounded", ".answers")]
+    return tuple(path for path in found if path.exists())

@@ -8,7 +8,8 @@ from typing import Any
 from probe_sql.policy.names import bare, place
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
-from probe_sql.vault.sources import Files, Source, classify, elsewhere, layout, open_backend
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.sources import Files, Source, classify, is_remote, layout
 
 _HEAD = """\
 # Policy of {name}: everything about it that is public.
@@ -25,7 +26,7 @@ epsilon = "decide"        # decide: the most that may ever be spent, by everyone
 
 [defaults]
 fnr = 0.05                # each qualifying group is missed with at most this probability
-fpr = 0.10                # false groups, at most this share of those that do not qualify
+fdr = 0.10                # on average at most this share of the listed groups is wrong
 """
 _TABLE = """\
 
@@ -53,7 +54,7 @@ def draft(source: Any, name: str = "the database", *, header: bool = False) -> s
     Privacy: the first line of a CSV file may be a row. Nothing of it is read or written unless
     `header` says that it names the columns.
     """
-    untyped = not elsewhere(source) and _is_csv(classify(source))
+    untyped = not is_remote(source) and _is_csv(classify(source))
     if untyped and not header:
         schemas: Schemas = {table: {} for table in layout(source, None).private}
     else:
@@ -71,8 +72,10 @@ def draft(source: Any, name: str = "the database", *, header: bool = False) -> s
 
 
 def _columns(schema: Mapping[str, SqlType], untyped: bool) -> Iterable[str]:
-    lines = [(f"# {bare(name)} = {_setting(type_, untyped)}", _use(type_, untyped))
-             for name, type_ in schema.items()]  # fmt: skip
+    lines = [
+        (f"# {bare(name)} = {_setting(type_, untyped)}", _use(type_, untyped))
+        for name, type_ in schema.items()
+    ]
     size = max((len(line) for line, _ in lines), default=0)
     for line, use in lines:
         yield f"{line:<{size}}  # {use}\n"

@@ -1,11 +1,11 @@
-"""The owner's view of the ledger: every entry, and letting a stopped user ask again."""
+"""The owner and the ledger: every entry, a stopped user who may ask again, a copy taken over."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from probe_sql.database import ledger_place
+from probe_sql.database import ledger_path
 from probe_sql.ledger import Entry, Ledger
 from probe_sql.policy import load_policy
 
@@ -23,9 +23,11 @@ def record(
 
 
 def unlock(
-    user: str, source: Any, policy: str | os.PathLike[str],
+    user: str,
+    source: Any,
+    policy: str | os.PathLike[str],
     ledger: str | os.PathLike[str] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Let one of the operating system's users ask again, whose scans had failed.
 
     Only the owner of the ledger's file may.
@@ -41,5 +43,19 @@ def _open(
     source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None
 ) -> Ledger:
     rules = load_policy(policy)
-    place, identity = ledger_place(source, rules, ledger)
-    return Ledger.open(place, budget=rules.prices(), identity=identity)
+    path, identity = ledger_path(source, rules, ledger)
+    return Ledger.open(path, budget=rules.prices(), identity=identity)
+
+
+def adopt(
+    source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
+) -> None:
+    """Make the ledger at its place the one of this database; its chain must be intact.
+
+    Privacy: what the original or an anchor remembers and the ledger has forgotten is charged, to
+    each analyst their own, so adopting an older copy never gives budget back. An original that
+    is still at its place is retired.
+    """
+    rules = load_policy(policy)
+    path, identity = ledger_path(source, rules, ledger)
+    Ledger.adopt(path, budget=rules.prices(), identity=identity).close()

@@ -3,7 +3,8 @@
 Privacy: a row type pays only for the measures it can enter. Measures whose filters exclude
 each other never meet in one row, so their losses do not add up; the loss of a group is the
 largest sum over sets of measures that one row can enter, and the loss of a query the
-largest over groups, because groups are disjoint (parallel composition).
+largest over groups, because groups are disjoint (parallel composition). Two measures that
+share what a row moves, such as sum(x - lo) and sum(hi - x), cost what the dearer of them costs.
 """
 
 from __future__ import annotations
@@ -15,22 +16,113 @@ from numpy.typing import NDArray
 
 from probe_sql.plan.apart import Apart
 from probe_sql.plan.normal import Measure
-from probe_sql.plan.tally import Tally
+from probe_sql.plan.sensitivity import row_bounds
+from probe_sql.plan.tally import Tally, Term
 from probe_sql.sql.scalar import Scalar
 
 
 def row_types(
     measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart
 ) -> tuple[tuple[int, ...], ...]:
-    """Maximal sets of measures that one row may enter together."""
+    """Maximal sets of measures that one row may enter together, each with the whole of its delta.
+
+    Privacy: of measures that share a row (`sharing`) a set holds one. The parts of their deltas by
+    which a row moves them sum to at most 1; the loss is linear in these parts, so it is largest
+    where the row moves one of them wholly and the others not at all.
+    """
     filters = [_filters(measure, tallies) for measure in measures]
+    shared = sharing(measures, tallies, apart)
     together = [
-        [i == j or not apart.all(filters[i], filters[j]) for j in range(len(measures))]
+        [
+            i == j
+            or not (any({i, j} <= each for each in shared) or apart.all(filters[i], filters[j]))
+            for j in range(len(measures))
+        ]
         for i in range(len(measures))
     ]
+    return maximal_sets(together)
+
+
+def maximal_sets(together: Sequence[Sequence[bool]]) -> tuple[tuple[int, ...], ...]:
+    """All sets whose members stand together two by two, and to which no other can be added."""
     found: list[tuple[int, ...]] = []
-    _cliques(together, [], list(range(len(measures))), [], found)
+    _cliques(together, [], list(range(len(together))), [], found)
     return tuple(sorted(found))
+
+
+def sharing(
+    measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart
+) -> frozenset[frozenset[int]]:
+    """Sets of measures that one row moves by one delta together, no measure in two sets.
+
+    Privacy: f and g, up to their signs, share a row if f + g is delta times a count of rows, both
+    have this delta, and a row that is added lowers neither. For it adds a >= 0 to f and b >= 0
+    to g, and a + b is delta or 0. A third joins them that counts rows which are not in that count.
+    Sets that met in one measure could form odd rings, in which three measures would be moved by
+    half their delta each; so none do.
+    """
+    found: list[frozenset[int]] = []
+    taken: set[int] = set()
+    for i in range(len(measures)):
+        for j in range(i + 1, len(measures)):
+            if {i, j} & taken:
+                continue
+            count = _share(measures[i], measures[j], tallies, apart)
+            if count is None:
+                continue
+            others = (k for k in range(len(measures)) if k not in {i, j} | taken)
+            third = [k for k in others if _outside(measures[k], count, tallies, apart)][:1]
+            found.append(frozenset((i, j, *third)))
+            taken |= found[-1]
+    return frozenset(found)
+
+
+def _share(first: Measure, second: Measure, tallies: Sequence[Tally], apart: Apart) -> int | None:
+    """The count of rows that two measures share, up to their signs; None where they share none."""
+    if first.delta != second.delta or first.scan.guards or second.scan.guards:
+        return None
+    terms = (*first.scan.terms, *second.scan.terms)
+    if any(t.multiplier is not None or tallies[t.tally].kind == "distinct" for t in terms):
+        return None
+    for a in (1, -1):
+        for b in (1, -1):
+            turned = _turned(first, a), _turned(second, b)
+            count = _whole(*turned, first.delta, tallies, apart)
+            if count is not None:
+                return count
+    return None
+
+
+def _outside(measure: Measure, count: int, tallies: Sequence[Tally], apart: Apart) -> bool:
+    """Whether the measure is delta times the rows of another count that are not in this one.
+
+    Privacy: it and delta times this count add up to delta times that other one, and a row lowers
+    neither; so a row that is in this count is not in the measure.
+    """
+    terms = measure.scan.terms
+    if measure.scan.guards or any(term.multiplier is not None for term in terms):
+        return False
+    inside = [Term(measure.delta, count)]
+    return _whole(list(terms), inside, measure.delta, tallies, apart) is not None
+
+
+def _turned(measure: Measure, sign: int) -> list[Term]:
+    return [Term(sign * term.coefficient, term.tally) for term in measure.scan.terms]
+
+
+def _whole(
+    first: list[Term], second: list[Term], delta: int, tallies: Sequence[Tally], apart: Apart
+) -> int | None:
+    """The count of which the two are delta times; None where there is none, or a row lowers one."""
+    weights: dict[int, int] = {}
+    for term in (*first, *second):
+        weights[term.tally] = weights.get(term.tally, 0) + term.coefficient
+    left = [(tally, weight) for tally, weight in weights.items() if weight]
+    if len(left) != 1 or left[0][1] != delta or tallies[left[0][0]].kind != "count":
+        return None
+    if any(row_bounds(terms, tallies, apart)[0] < 0 for terms in (first, second)):
+        return None
+    return left[0][0]
 
 
 def _filters(measure: Measure, tallies: Sequence[Tally]) -> list[Scalar | None]:

@@ -19,17 +19,17 @@ from probe_sql.sql.scalar import Scalar
 class Apart:
     """The only place that is asked whether filters exclude each other."""
 
-    _relied: set[frozenset[str]] = field(default_factory=set)
+    _relied: set[frozenset[bytes]] = field(default_factory=set)
 
     def all(self, first: Sequence[Scalar | None], second: Sequence[Scalar | None]) -> bool:
         """Whether no row can pass a filter of both; whoever hears yes may count on it."""
         pairs = [(a, b) for a in first for b in second]
-        found: set[frozenset[str]] = set()
+        found: set[frozenset[bytes]] = set()
         for a, b in pairs:
             # No filter takes every row, and one filter its own: nothing could keep these apart.
-            if a is None or b is None or a.key == b.key or not exclusive(a, b):
+            if a is None or b is None or a.identity == b.identity or not exclusive(a, b):
                 return False
-            found.add(frozenset((a.key, b.key)))
+            found.add(frozenset((a.identity, b.identity)))
         self._relied |= found
         return True
 
@@ -38,18 +38,18 @@ class Apart:
 
         Filters come in one order for all tallies, so that tallies of one filter see the same rows.
         """
-        order: dict[str, Scalar] = {}
+        order: dict[bytes, Scalar] = {}
         for tally in tallies:
             if tally.filter is not None:
-                order.setdefault(tally.filter.key, tally.filter)
+                order.setdefault(tally.filter.identity, tally.filter)
         return tuple(
             tally
             if tally.filter is None
-            else replace(tally, after=tuple(self._before(tally.filter.key, order)))
+            else replace(tally, after=tuple(self._before(tally.filter.identity, order)))
             for tally in tallies
         )
 
-    def _before(self, key: str, order: Mapping[str, Scalar]) -> Iterator[Scalar]:
+    def _before(self, key: bytes, order: Mapping[bytes, Scalar]) -> Iterator[Scalar]:
         for other, scalar in order.items():
             if other == key:
                 return

@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.algorithms.protocol import FirstDraw
+from probe_sql.grid import Grid, text_lines
 from probe_sql.plan.plan import Plan
-from probe_sql.text import visible
+from probe_sql.text import in_html
 
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)  # of what the decision may cost
 _BAR = 24
+_ROW = 20
+_LEFT = 80  # where bars begin
+_LONGEST = 200
+_LETTER = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +58,34 @@ class Doubt:
             ],
         }  # fmt: skip
 
+    @property
+    def title(self) -> str:
+        """What the widths mean."""
+        fate = (
+            "exceed a line by up to this may be missed"
+            if self.missed
+            else "lack up to this much may be listed wrongly"
+        )
+        return f"groups that {fate}, if the decision costs"
+
     def lines(self) -> list[str]:
         """For a terminal: a line for each epsilon, with a bar as wide as the zone."""
-        fate = "exceed a line by up to this may be missed" if self.missed else (
-            "lack up to this much may be listed wrongly"
-        )  # fmt: skip
-        table = [["epsilon", *(visible(f"{zone.name} {zone.sql}") for zone in self.zones)]]
-        for place, epsilon in enumerate(self.epsilons):
-            cells = [_width(zone.widths[place], zone.average) for zone in self.zones]
-            table.append([f"{epsilon:.3g}", *cells])
-        sizes = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [f"groups that {fate}, if the decision costs"]
-        for place, row in enumerate(table):
-            cells = [cell.rjust(size) for cell, size in zip(row, sizes, strict=True)]
-            if place:
-                share = self.epsilons[0] / self.epsilons[place - 1]
-                cells.append("#" * max(1, round(_BAR * share)))
-            lines.append("  ".join(cells))
+        head = ["epsilon", *(f"{zone.name} {zone.sql}" for zone in self.zones), ""]
+        table = []
+        for index, epsilon in enumerate(self.epsilons):
+            cells = [width_text(zone.widths[index], zone.average) for zone in self.zones]
+            bar = "#" * max(1, round(_BAR * self.epsilons[0] / epsilon))
+            table.append([f"{epsilon:.3g}", *cells, bar])
+        numeric = frozenset(range(len(head) - 1))
+        lines = [self.title]
+        lines += text_lines(Grid(head, table, table, numeric), rule=False)
         if any(zone.average for zone in self.zones):
             lines.append("n: rows of the group")
         return lines
 
 
-def _width(width: float, average: bool) -> str:
+def width_text(width: float, average: bool) -> str:
+    """A width as people read it; /n where it is divided by a group's rows."""
     text = f"{width:,.0f}" if width >= 10 else f"{width:.2g}"
     return f"{text}/n" if average else text
 
@@ -93,10 +103,47 @@ def doubt(
         return None
     epsilons = tuple(share * most for share in SHARES)
     zones = []
-    for atom, draw in zip(plan.atoms, draws, strict=True):
+    for atom, origin, draw in zip(plan.atoms, plan.origins, draws, strict=True):
         measure = plan.measures[atom.measure]
         steps = 2 * draw.u * epsilon_first * float(measure.unit)
         average = any(text.lower().startswith("avg(") for text in measure.aggregates)
         widths = tuple(steps / epsilon for epsilon in epsilons)
-        zones.append(Zone(atom.name, atom.text, widths, average))
+        zones.append(Zone(atom.name, origin.text, widths, average))
     return Doubt(epsilons, tuple(zones), plan.accuracy.primary == "fpr")
+
+
+def svg(doubt: Doubt) -> str:
+    """One bar for each epsilon, as long as the zone is wide, with its widths as text beside it.
+
+    All zones shrink alike, so one bar stands for all comparisons. Colour says nothing here.
+    """
+    lines = [f"{doubt.title} epsilon:"]
+    if any(zone.average for zone in doubt.zones):
+        lines[0] += " (n: rows of the group)"
+    named = ", ".join(f"{zone.name} {zone.sql}" for zone in doubt.zones)
+    widest = max(doubt.zones[0].widths) if doubt.zones else 1.0
+    body = [_text(0, 1, lines[0]), _text(0, 2, named)]
+    longest = max(len(lines[0]), len(named))
+    for place, epsilon in enumerate(doubt.epsilons):
+        row = place + 3
+        widths = [width_text(zone.widths[place], zone.average) for zone in doubt.zones]
+        share = doubt.zones[0].widths[place] / widest if doubt.zones else 0.0
+        length = max(2, round(_LONGEST * share))
+        said = ", ".join(widths)
+        body.append(_text(0, row, f"{epsilon:.3g}"))
+        body.append(
+            f'<rect x="{_LEFT}" y="{(row - 1) * _ROW + 5}" width="{length}" height="{_ROW - 8}"'
+            ' fill="currentColor" fill-opacity="0.35"/>'
+        )
+        body.append(_text(_LEFT + length + 6, row, said))
+        longest = max(longest, (_LEFT + length) // _LETTER + len(said) + 2)
+    width, height = longest * _LETTER, (len(doubt.epsilons) + 2) * _ROW + 6
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}" font-family="monospace" font-size="12">'
+        f"<title>{in_html(lines[0])}</title>{''.join(body)}</svg>"
+    )
+
+
+def _text(x: int, row: int, text: str) -> str:
+    return f'<text x="{x}" y="{row * _ROW - 5}" fill="currentColor">{in_html(text)}</text>'

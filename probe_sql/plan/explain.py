@@ -5,40 +5,62 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from probe_sql import algorithms
 from probe_sql.accuracy import UNBOUNDED
-from probe_sql.algorithms import guarantees
-from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
+from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws, scaled
+from probe_sql.grid import Grid, text_lines
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
 from probe_sql.loss import Loss
 from probe_sql.measuring import Task
-from probe_sql.plan.doubt import Doubt, doubt
-from probe_sql.plan.passes import Atom
+from probe_sql.plan.doubt import Doubt, doubt, svg
+from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.tally import Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.text import visible
+from probe_sql.text import in_html, visible
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A plan made presentable. `draws` are the first ones, atom by atom."""
+    """A plan made presentable. `draws` are the first ones, atom by atom.
+
+    `first_loss` is of these, `written_loss` of those that HAVING as written would take,
+    `worst_loss` the most that can be charged.
+    """
 
     plan: Plan
     first: FirstDraws
     draws: tuple[FirstDraw, ...]
-    epsilon_first: float
-    epsilon_unminimised: float
-    epsilon_worst: float
+    first_loss: Loss
+    written_loss: Loss
+    worst_loss: Loss
     scans: tuple[str, ...]
     guarantee: str
     people: PersonCosts | None = None
     doubt: Doubt | None = None
     groups: int | None = None
+    values: tuple[ValueCost, ...] = ()
+
+    @property
+    def epsilon_first(self) -> float:
+        """Epsilon of the first draws."""
+        return self.first_loss.epsilon
+
+    @property
+    def epsilon_unminimised(self) -> float:
+        """Epsilon that the first draws would take on HAVING as written."""
+        return self.written_loss.epsilon
+
+    @property
+    def epsilon_worst(self) -> float:
+        """The most epsilon that the query can be charged."""
+        return self.worst_loss.epsilon
 
     def __str__(self) -> str:
         return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
     def as_dict(self) -> dict[str, Any]:
         return as_dict(self)
@@ -53,26 +75,31 @@ def explain(plan: Plan, groups: int | None = None) -> Explanation:
     `groups` is their number as public tables tell it, where the policy alone does not.
     """
     groups = plan.groups if groups is None else groups
-    if plan.verdict is not None:
-        text, people = guarantees.certain(plan.verdict).text, _people(plan, _NOTHING)
-        worst = _charged(plan, plan.release_epsilon) if plan.releases.extra else 0.0
-        return Explanation(plan, _NOTHING, (), 0.0, 0.0, worst, (), text, people, groups=groups)
+    if plan.decided_free:
+        text, people = plan.certainty.text, _people(plan, _NOTHING)
+        free = (Loss.NOTHING,) * 3
+        return Explanation(plan, _NOTHING, (), *free, (), text, people, groups=groups)
     accuracy = plan.accuracy
-    algorithm = algorithms.get(accuracy.algorithm)
-    outline = replace(plan.outline, groups=groups or 0)
+    algorithm = plan.decider
+    outline = plan.outline(groups)
     first = algorithm.first_draws(outline)
-    epsilon = plan.unit_epsilon(_spent(plan, first))
+    most = (accuracy.epsilon - plan.release_loss.epsilon) / (2 if first.again else 1)
+    if first.everything and most > 0:
+        first = scaled(first, most / plan.unit_loss(_spent(plan, first)).epsilon)
+    loss = plan.unit_loss(_spent(plan, first))
     people = _people(plan, first)
     draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
     promise = algorithm.guarantee(accuracy, capped=people is not None)
-    most = (accuracy.epsilon - plan.release_epsilon) / (2 if first.again else 1)
     return Explanation(
-        plan, first, draws, epsilon,
-        _unminimised(plan, outline, algorithm, people), _worst(plan, first, epsilon),
+        plan, first, draws, loss,
+        loss if plan.figures or first.everything
+        else _unminimised(plan, outline, algorithm, people),
+        _worst(plan, first, loss),
         () if plan.engine is None
         else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
         promise.text, people,
-        doubt(plan, draws, epsilon, most) if promise.kind else None, groups,
+        doubt(plan, draws, loss.epsilon, most) if promise.kind else None, groups,
+        value_costs(outline),
     )  # fmt: skip
 
 
@@ -94,26 +121,24 @@ def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
 
 def _unminimised(
     plan: Plan, outline: Task, algorithm: Algorithm, people: PersonCosts | None
-) -> float:
+) -> Loss:
     """What the first draws would cost on the tree as written."""
-    written = replace(outline, atoms=plan.written, formula=simplified(plan.original))
+    tree = simplified(plan.written.formula)
+    written = replace(outline, atoms=plan.written.atoms, formula=tree)
     epsilon = algorithm.first_draws(written).epsilon
-    return epsilon if people is None else epsilon * people.rows
+    return Loss.drawn(epsilon if people is None else epsilon * people.rows)
 
 
-def _worst(plan: Plan, first: FirstDraws, epsilon: float) -> float:
-    """The most the query can be charged: a draw that would pass epsilon is never made."""
-    most = plan.accuracy.epsilon
+def _worst(plan: Plan, first: FirstDraws, loss: Loss) -> Loss:
+    """The most the query can be charged: a draw that would pass epsilon is never made.
+
+    The ledger charges at least a scan's price.
+    """
+    most = Loss.asked(plan.accuracy.epsilon)
     if not first.whole:
         return max(most, plan.least)
-    total = epsilon + plan.release_epsilon
-    return _charged(plan, total) if total <= most else 0.0
-
-
-def _charged(plan: Plan, epsilon: float) -> float:
-    """What the ledger charges where this is drawn: rounded up, and at least a scan's price."""
-    drawn = min(Loss.drawn(epsilon), Loss.asked(plan.accuracy.epsilon))
-    return max(drawn, Loss.asked(plan.least)).epsilon
+    total = loss + plan.release_loss
+    return max(total, plan.least) if total <= most else Loss.NOTHING
 
 
 # --- JSON ------------------------------------------------------------------------------
@@ -131,8 +156,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "keys": [{"name": k.name, "domain": keys_text(k.keys)} for k in plan.query.keys],
         "groups": explanation.groups,
         "atoms": [
-            _atom_dict(plan, atom, draw)
-            for atom, draw in zip(plan.atoms, explanation.draws, strict=True)
+            _atom_dict(plan, number, draw) for number, draw in enumerate(explanation.draws)
         ],
         "aggregates": [
             {"sql": a.text, "measures": [f"m{index}" for index in a.measures]}
@@ -150,14 +174,15 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
             "leaves_after": minimised.leaves_after,
             "method": minimised.method,
         },
+        "values": [value.as_dict() for value in explanation.values],
         "number": _number_dict(explanation),
         "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
         "epsilon_first": explanation.epsilon_first,
         "epsilon_unminimised": explanation.epsilon_unminimised,
-        "epsilon_release": plan.release_epsilon,
+        "epsilon_release": plan.release_loss.epsilon,
         "epsilon_worst": explanation.epsilon_worst,
-        "epsilon_least": plan.least,
-        "epsilon_failure": plan.failure,
+        "epsilon_least": plan.least.epsilon,
+        "epsilon_failure": plan.failure.epsilon,
         "accuracy": accuracy.as_dict(),
         "scan_sql": explanation.scans[0] if accuracy.fuse and explanation.scans
         else list(explanation.scans) or None,
@@ -176,13 +201,14 @@ def _number_dict(explanation: Explanation) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _atom_dict(plan: Plan, atom: Atom, draw: FirstDraw) -> dict[str, Any]:
+def _atom_dict(plan: Plan, number: int, draw: FirstDraw) -> dict[str, Any]:
+    atom = plan.atoms[number]
     measure = plan.measures[atom.measure]
     return {
         "name": atom.name,
-        "sql": atom.text,
+        "sql": plan.origins[number].text,
         "measure": f"m{atom.measure}",
-        "normal_form": normal_form(plan, atom),
+        "normal_form": normal_form(plan, number),
         "sign": atom.sign,
         "threshold": atom.threshold if isinstance(atom.threshold, int) else "per group",
         "delta": atom.delta,
@@ -195,11 +221,11 @@ def _atom_dict(plan: Plan, atom: Atom, draw: FirstDraw) -> dict[str, Any]:
     }
 
 
-def normal_form(plan: Plan, atom: Atom) -> str:
-    """`sign * measure > threshold`, written out."""
+def normal_form(plan: Plan, number: int) -> str:
+    """An atom, `sign * measure > threshold`, written out."""
+    atom, public = plan.atoms[number], plan.origins[number].threshold
     body = plan.measures[atom.measure].text
-    threshold = atom.threshold
-    right = str(threshold) if isinstance(threshold, int) else _threshold_text(threshold)
+    right = str(atom.threshold) if public is None else _threshold_text(public)
     if atom.sign > 0:
         return f"{body} > {right}"
     return f"-({body}) > {right}" if " " in body else f"-{body} > {right}"
@@ -228,22 +254,20 @@ def keys_text(keys: KeySet) -> str:
 
 def as_text(explanation: Explanation) -> str:
     """EXPLAIN for a terminal: an aligned tree, the cost, the scan and the promise."""
-    plan, a = explanation.plan, explanation.plan.accuracy
-    keys = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in plan.query.keys)
-    groups = "" if explanation.groups is None else f", {explanation.groups:,} groups"
-    bounds = {"fnr": a.fnr, "fpr": a.fpr if a.fpr < UNBOUNDED else None, "fdr": a.fdr}
-    asked = ", ".join(f"{name} {bound:g}" for name, bound in bounds.items() if bound is not None)
-    options = f"{a.algorithm}, {asked}, epsilon at most {a.epsilon:g}"
+    plan = explanation.plan
     lines = [
         f"table       {plan.query.relation.table.name}, {_unit_text(plan)}",
-        f"groups      by {keys}{groups}",
-        f"accuracy    {options}",
-        f"HAVING      {plan.query.having_text}",
-        f"minimised   {_leaves_text(plan)}",
-        "",
+        f"groups      {_groups_text(explanation)}",
+        f"accuracy    {_options_text(plan)}",
     ]
-    if plan.verdict is None:
-        lines += [*_tree_lines(explanation), "", *_cost_lines(explanation)]
+    if plan.query.having_text:
+        lines += [
+            f"HAVING      {plan.query.having_text}",
+            f"minimised   {_leaves_text(plan)}",
+        ]
+    if not plan.decided_free:
+        body = value_lines(explanation.values) if plan.figures else _tree_lines(explanation)
+        lines += ["", *body, "", *_cost_lines(explanation)]
     if explanation.doubt is not None:
         labels = ["doubt       ", *[" " * 12] * len(explanation.doubt.lines())]
         lines += ["", *map(str.__add__, labels, explanation.doubt.lines())]
@@ -252,6 +276,42 @@ def as_text(explanation: Explanation) -> str:
     for scan in explanation.scans:
         lines += ["", "scan", *[f"  {line}" for line in scan.split("\n")]]
     return "\n".join(map(visible, lines))
+
+
+def _groups_text(explanation: Explanation) -> str:
+    keys = explanation.plan.query.keys
+    if not keys:
+        return "all rows, as one group"
+    by = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in keys)
+    return f"by {by}" + ("" if explanation.groups is None else f", {explanation.groups:,} groups")
+
+
+def _options_text(plan: Plan) -> str:
+    a = plan.accuracy
+    bounds: dict[str, Any] = {
+        "fnr": a.fnr, "fpr": a.fpr if a.fpr < UNBOUNDED else None, "fdr": a.fdr
+    }  # fmt: skip
+    if plan.figures:
+        own = {f"margin of {name}": margin for name, margin in a.margins.items()}
+        bounds = {"margin": a.margin, **own, "confidence": a.confidence}
+    asked = [
+        f"{name} {bound if isinstance(bound, str) else format(bound, 'g')}"
+        for name, bound in bounds.items()
+        if bound is not None
+    ]
+    return ", ".join([plan.algorithm, *asked, f"epsilon at most {a.epsilon:g}"])
+
+
+def as_html(explanation: Explanation) -> str:
+    """EXPLAIN in a notebook: the chart of the zone of doubt, the price, and the text in full."""
+    plan, epsilon = explanation.plan, explanation.epsilon_worst
+    price = f"At most epsilon {epsilon:.4g} of {plan.accuracy.epsilon:g} is charged."
+    chart = "" if explanation.doubt is None else svg(explanation.doubt)
+    text = "\n".join(in_html(line) for line in as_text(explanation).split("\n"))
+    return (
+        f"<div>{chart}<p>{in_html(price)}</p><p>{in_html(explanation.guarantee)}</p>"
+        f"<details><summary>the plan</summary><pre>{text}</pre></details></div>"
+    )
 
 
 def _unit_text(plan: Plan) -> str:
@@ -263,51 +323,45 @@ def _leaves_text(plan: Plan) -> str:
     text = render(plan.formula, [atom.name for atom in plan.atoms])
     if plan.verdict is not None:
         return f"{text}: {'every group' if plan.verdict else 'no group'}, without a draw"
-    leaves = f"{after} {'leaf' if after == 1 else 'leaves'}"
-    return (
-        f"{text}   ({leaves})" if before == after else f"{text}   ({leaves}, {before} as written)"
-    )
+    told = [f"{after} {'leaf' if after == 1 else 'leaves'}"]
+    told += [f"{before} as written"] if before != after else []
+    told += ["minimised by pyeda"] if plan.minimised.method == "pyeda" else []
+    return f"{text}   ({', '.join(told)})"
 
 
 def _tree_lines(explanation: Explanation) -> list[str]:
     """The formula as a tree, its atoms in aligned columns."""
     plan = explanation.plan
-    rows: list[tuple[str, Atom | None]] = []
+    rows: list[tuple[str, int | None]] = []
     _tree(plan.formula, "", "", plan, rows)
     head = ("", "normal form", "delta", "range", "u", "beta", "epsilon")
-    table = [head]
-    for label, atom in rows:
-        if atom is None:
+    table: list[tuple[str, ...]] = []
+    for label, number in rows:
+        if number is None:
             table.append((label, "", "", "", "", "", ""))
             continue
-        draw = explanation.draws[int(atom.name[1:]) - 1]
+        atom, draw, text = plan.atoms[number], explanation.draws[number], plan.origins[number].text
         table.append(
             (
-                f"{label}{atom.name} {visible(atom.text)}", visible(normal_form(plan, atom)),
+                f"{label}{atom.name} {text}", normal_form(plan, number),
                 f"{atom.delta:,}",
                 f"{atom.range:,.0f}", f"{draw.u:,}", f"{draw.beta:.3g}", f"{draw.epsilon:.3g}",
             )
         )  # fmt: skip
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
-    lines = []
-    for row in table:
-        cells = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
-        cells += [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    return text_lines(Grid(head, table, table, frozenset(range(2, len(head)))), rule=False)
 
 
 def _tree(
-    formula: Formula, label: str, indent: str, plan: Plan, rows: list[tuple[str, Atom | None]]
+    formula: Formula, label: str, indent: str, plan: Plan, rows: list[tuple[str, int | None]]
 ) -> None:
     if isinstance(formula, Leaf):
-        rows.append((label, plan.atoms[formula.atom]))
+        rows.append((label, formula.atom))
         return
     if isinstance(formula, Constant):
         return
     rows.append((label + ("AND" if isinstance(formula, And) else "OR"), None))
-    for place, part in enumerate(formula.parts):
-        last = place == len(formula.parts) - 1
+    for index, part in enumerate(formula.parts):
+        last = index == len(formula.parts) - 1
         _tree(
             part, indent + ("`- " if last else "|- "), indent + ("   " if last else "|  "), plan,
             rows,
@@ -327,18 +381,21 @@ def _cost_lines(explanation: Explanation) -> list[str]:
             "            values of the SELECT list: as much again as the decision, which may"
             f" therefore use at most {plan.accuracy.epsilon / 2:.4g}"
         )
-    if plan.release_epsilon:
-        lines.append(f"            values of the SELECT list: epsilon {plan.release_epsilon:.4g}")
-    if explanation.epsilon_first + plan.release_epsilon > plan.accuracy.epsilon:
-        needed = explanation.epsilon_first + plan.release_epsilon
+    release = plan.release_loss
+    if release > Loss.NOTHING:
+        most = "at most " if plan.releases.climbs else ""
+        lines.append(f"            values of the SELECT list: {most}epsilon {release.epsilon:.4g}")
+    needed = explanation.first_loss + release
+    if needed > Loss.asked(plan.accuracy.epsilon):
+        larger = "margin" if plan.figures else plan.accuracy.primary
         lines.append(
-            f"            this would be denied: it needs epsilon = {needed:.4g} or more, or a "
-            f"larger {plan.accuracy.primary}"
+            f"            this would be denied: it needs epsilon = {needed.epsilon:.4g} or more, or"
+            f" a larger {larger}"
         )
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
     lines.append(f"            at most epsilon {explanation.epsilon_worst:.4g} is charged{whom}")
     lines.append(
-        f"            a scan costs at least {plan.least:.4g}, and {plan.failure:.4g} if it fails or"
-        " is cancelled"
+        f"            a scan costs at least {plan.least.epsilon:.4g}, and"
+        f" {plan.failure.epsilon:.4g} if it fails or is cancelled"
     )
     return lines

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.plan import identity
 from probe_sql.plan.tally import Tally
 from probe_sql.plan.weights import positive_of, present_of, tally_of
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Value
@@ -25,9 +26,10 @@ class Summand:
     public: Scalar | None = None
 
     @property
-    def key(self) -> tuple[object, str]:
-        tally = None if self.tally is None else self.tally.key
-        return tally, "" if self.public is None else self.public.key
+    def variable(self) -> tuple[bytes, bytes]:
+        """What the factor multiplies: summands of the same add up."""
+        tally = b"" if self.tally is None else identity.tally(self.tally)
+        return tally, b"" if self.public is None else self.public.identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,11 @@ class Quotient:
 
 def merge(parts: list[Summand]) -> tuple[Summand, ...]:
     """Add up parts on the same tally and public value; drop what cancels."""
-    found: dict[tuple[object, str], Summand] = {}
+    found: dict[tuple[bytes, bytes], Summand] = {}
     for part in parts:
-        old = found.get(part.key)
-        found[part.key] = part if old is None else replace(part, factor=part.factor + old.factor)
+        variable = part.variable
+        old = found.get(variable)
+        found[variable] = part if old is None else replace(part, factor=part.factor + old.factor)
     return tuple(part for part in found.values() if part.factor)
 
 
@@ -141,7 +144,7 @@ def add(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
 
 
 def _guards(left: Quotient, right: Quotient) -> tuple[Tally, ...]:
-    found = {guard.key: guard for guard in (*left.guards, *right.guards)}
+    found = {identity.tally(guard): guard for guard in (*left.guards, *right.guards)}
     return tuple(found.values())
 
 
@@ -190,7 +193,7 @@ def _divide(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
     elif tally.kind == "distinct":
         guard = present_of(tally)
     guards = (*_guards(left, right), guard)
-    return Quotient(left.parts, bottom, tuple({g.key: g for g in guards}.values()))
+    return Quotient(left.parts, bottom, tuple({identity.tally(g): g for g in guards}.values()))
 
 
 def _nonlinear(what: str, span: Span | None, fix: str | None = None) -> Refused:

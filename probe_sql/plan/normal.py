@@ -8,17 +8,19 @@ SQL's NULL holds: an aggregate that is NULL selects nothing, whatever the compar
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from probe_sql.errors import ProbeError, Refused, SqlError
-from probe_sql.logic.fold import HalfLine
-from probe_sql.measuring import FAR
+from probe_sql.logic.merge_thresholds import HalfLine
+from probe_sql.measuring import FAR, OPEN, Atom, Ints
+from probe_sql.plan import identity
 from probe_sql.plan.apart import Apart
 from probe_sql.plan.linear import Quotient, Summand, add, quotient, scale
+from probe_sql.plan.ranges import Ranges
 from probe_sql.plan.sensitivity import presence, row_bounds
-from probe_sql.plan.tally import MeasureScan, Multiplier, Tally, Term, Threshold
+from probe_sql.plan.tally import MeasureSql, Multiplier, Tally, Term, Threshold
 from probe_sql.plan.weights import (
     INTEGER_LIMIT,
     count_where,
@@ -37,7 +39,7 @@ _MIRROR = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 class Measure:
     """An integer aggregate of sensitivity `delta`; one step is `unit` of the SQL value."""
 
-    scan: MeasureScan
+    scan: MeasureSql
     delta: int
     unit: Fraction
     text: str
@@ -46,24 +48,30 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class NormalAtom:
-    """`sign * measure > threshold`; the threshold is an integer, or one for each group."""
+class Origin:
+    """What an atom was in SQL: the facts beside it that only a plan reads.
 
-    measure: int
-    sign: int
-    threshold: int | Threshold
+    `threshold` is where that of each group comes from, if the query does not tell it.
+    """
+
     text: str
     half_line: HalfLine | None
+    threshold: Threshold | None
     note: str | None = None
 
 
 @dataclass(slots=True)
 class Normaliser:
-    """Collects tallies and measures while comparisons are brought to normal form."""
+    """Brings comparisons to normal form, and numbers atoms, measures and tallies as they come.
 
+    `origins` has an entry for each atom.
+    """
+
+    ranges: Ranges
     tallies: list[Tally] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
-    atoms: list[NormalAtom] = field(default_factory=list)
+    atoms: list[Atom] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
     apart: Apart = field(default_factory=Apart)
     _tally_index: dict[Hashable, int] = field(default_factory=dict)
     _measure_index: dict[Hashable, int] = field(default_factory=dict)
@@ -91,18 +99,34 @@ class Normaliser:
                     fix=f"{left.text} > 10",
                     span=comparison.span,
                 )
-            atom = self._order_statistic(left, op, right, text)
-        else:
-            atom = self._linear(comparison, op, text)
-        key = (atom.measure, atom.sign, _threshold_key(atom.threshold))
-        if key not in self._atom_index:
-            self._atom_index[key] = len(self.atoms)
-            self.atoms.append(atom)
-        return self._atom_index[key]
+            return self._order_statistic(left, op, right, text)
+        return self._linear(comparison, op, text)
+
+    def _number(
+        self, index: int, sign: int, threshold: int | Threshold, text: str,
+        half_line: HalfLine | None, note: str | None = None,
+    ) -> int:  # fmt: skip
+        """The number of the atom `sign * measure > threshold`: an earlier one, or the next."""
+        number = len(self.atoms)
+        found = self._atom_index.setdefault((index, sign, identity.threshold(threshold)), number)
+        if found == number:
+            measure = self.measures[index]
+            known, public = (threshold, None) if isinstance(threshold, int) else (OPEN, threshold)
+            size = self._range(text, measure, known)
+            self.atoms.append(Atom(f"Q{number + 1}", index, sign, known, measure.delta, size))
+            self.origins.append(Origin(text, half_line, public, note))
+        return found
+
+    def _range(self, text: str, measure: Measure, threshold: int | Ints) -> float:
+        """The public range of a measure in steps, where the comparison `text` reads it."""
+        hint = self.ranges.hinted(text, measure.aggregates)
+        if hint is not None:
+            return max(1.0, float(hint / measure.unit))
+        return self.ranges.guessed(measure.delta, threshold if measure.single else None)
 
     # --- counts, sums, averages, ratios ---
 
-    def _linear(self, comparison: Comparison, op: str, text: str) -> NormalAtom:
+    def _linear(self, comparison: Comparison, op: str, text: str) -> int:
         left, right = quotient(comparison.left), quotient(comparison.right)
         whole = add(left, scale(right, Fraction(-1)), comparison.span)
         parts = [part for part in whole.parts if part.tally is not None]
@@ -113,16 +137,16 @@ class Normaliser:
         upward = op in (">", ">=")
         oriented = parts if upward else [_negated(part) for part in parts]
         constant = [part if not upward else _negated(part) for part in fixed]
-        terms, unit = self._terms(oriented)
+        terms, unit = self.terms(oriented)
         threshold = _integer_threshold(constant, unit, strict=op in (">", "<"))
         threshold = _with_multipliers(threshold, terms, unit, strict=op in (">", "<"))
         aggregates = tuple(dict.fromkeys(_calls(comparison.left) + _calls(comparison.right)))
         guards = self._guards(whole.guards, terms, threshold)
         axis = _axis(whole, op)
         measure, sign = self._measure(terms, unit, guards, threshold, aggregates)
-        return NormalAtom(measure, sign, threshold, text, axis)
+        return self._number(measure, sign, threshold, text, axis)
 
-    def _terms(self, parts: list[Summand]) -> tuple[tuple[Term, ...], Fraction]:
+    def terms(self, parts: Sequence[Summand]) -> tuple[tuple[Term, ...], Fraction]:
         """Integer coefficients of the parts and the SQL value of one step."""
         entries: list[tuple[Fraction, Tally, Multiplier | None]] = []
         unit = Fraction(0)
@@ -152,14 +176,15 @@ class Normaliser:
                     fix="bound the larger one: LEAST(GREATEST(expression, 0), 100)",
                 )
         terms = [
-            Term(int(c), self._tally(tally), multiplier)
+            Term(int(c), self.tally(tally), multiplier)
             for c, (_, tally, multiplier) in zip(coefficients, entries, strict=True)
             if int(c)
         ]
         return tuple(terms), unit
 
-    def _tally(self, tally: Tally) -> int:
-        index = self._tally_index.setdefault(tally.key, len(self.tallies))
+    def tally(self, tally: Tally) -> int:
+        """The number of a tally, shared with an earlier equal one."""
+        index = self._tally_index.setdefault(identity.tally(tally), len(self.tallies))
         if index == len(self.tallies):
             self.tallies.append(tally)
         return index
@@ -178,7 +203,7 @@ class Normaliser:
                 presence(self.tallies[term.tally]).implies(presence(guard)) for term in terms
             )
             if not covered or isinstance(threshold, Threshold) or threshold < 0:
-                needed.append(self._tally(guard))
+                needed.append(self.tally(guard))
         return tuple(needed)
 
     def _measure(
@@ -200,14 +225,14 @@ class Normaliser:
                 fix="declare tighter bounds or a coarser granularity",
             )
         multiplied = tuple(
-            (t.coefficient, t.tally, "" if t.multiplier is None else t.multiplier.scalar.key)
+            (t.coefficient, t.tally, b"" if t.multiplier is None else t.multiplier.scalar.identity)
             for t in terms
         )
-        guard_key = (guards, _threshold_key(threshold)) if guards else ()
+        guard_key = (guards, identity.threshold(threshold)) if guards else ()
         key = (multiplied, guard_key)
         if key not in self._measure_index:
             self._measure_index[key] = len(self.measures)
-            scan = MeasureScan(terms, guards, threshold if guards else 0, delta)
+            scan = MeasureSql(terms, guards, threshold if guards else 0, delta)
             text = self._text(terms, guards)
             single = len(terms) == 1 and terms[0].multiplier is None
             self.measures.append(Measure(scan, delta, unit, text, single, aggregates))
@@ -215,9 +240,12 @@ class Normaliser:
 
     def plain_measure(self, parts: list[Summand]) -> tuple[int, int, Fraction]:
         """A measure whose value is wanted itself: its number, sign and the value of a step."""
-        terms, unit = self._terms(parts)
-        index, sign = self._measure(terms, unit, (), 0, ())
-        return index, sign, unit
+        terms, unit = self.terms(parts)
+        return *self.plain(terms, unit), unit
+
+    def plain(self, terms: tuple[Term, ...], unit: Fraction) -> tuple[int, int]:
+        """Number and sign of the measure that is the sum of these terms."""
+        return self._measure(terms, unit, (), 0, ())
 
     def measured_shift(self, form: Quotient, measured: set[int]) -> Fraction | None:
         """c such that `sum - c * count` of this average is among the measured, if any is."""
@@ -226,20 +254,23 @@ class Normaliser:
         top, bottom = form.parts[0], form.denominator
         if top.tally is None or bottom is None or bottom.tally is None:
             return None
+        above, below = identity.tally(top.tally), identity.tally(bottom.tally)
         for index in sorted(measured):
             measure = self.measures[index]
-            weights = {self.tallies[t.tally].key: t.coefficient for t in measure.scan.terms}
-            if measure.scan.guards or set(weights) != {top.tally.key, bottom.tally.key}:
+            weights = {
+                identity.tally(self.tallies[t.tally]): t.coefficient for t in measure.scan.terms
+            }
+            if measure.scan.guards or set(weights) != {above, below}:
                 continue
             if any(term.multiplier is not None for term in measure.scan.terms):
                 continue
-            ratio = Fraction(weights[bottom.tally.key], weights[top.tally.key])
+            ratio = Fraction(weights[below], weights[above])
             return -ratio * top.factor / bottom.factor
         return None
 
     # --- MIN, MAX, MEDIAN, QUANTILE_DISC ---
 
-    def _order_statistic(self, call: Call, op: str, value: Value, text: str) -> NormalAtom:
+    def _order_statistic(self, call: Call, op: str, value: Value, text: str) -> int:
         """Count the rows beyond the constant.
 
         MAX(x) > c iff some x > c; MAX(x) < c iff there are rows and none has x >= c.
@@ -262,13 +293,13 @@ class Normaliser:
         words = f"{call.argument_text} {beyond} {value.text}"
         counted = count_where(side(x, beyond, c), call, words)
         some = op in ((">", ">=") if call.function == "max" else ("<", "<="))
-        terms = (Term(1 if some else -1, self._tally(counted)),)
+        terms = (Term(1 if some else -1, self.tally(counted)),)
         return self._rows(call, value, terms, some, text, half_line)
 
     def _rows(
         self, call: Call, value: Value, terms: tuple[Term, ...], some: bool, text: str,
         half_line: HalfLine | None, note: str | None = None,
-    ) -> NormalAtom:  # fmt: skip
+    ) -> int:  # fmt: skip
         """`terms > 0`, or, with `some` False, `terms > -1` where the group has rows to compare."""
         assert call.argument is not None
         threshold = 0 if some else -1
@@ -279,14 +310,14 @@ class Normaliser:
                 # Beside a public value that is NULL no row compares, and nothing is selected.
                 words = f"{value.text} IS NOT NULL"
                 guard = count_where(not_null(value.scalar), call, words, present=call.present)
-            guards = (self._tally(guard),)
+            guards = (self.tally(guard),)
         measure, sign = self._measure(terms, Fraction(1), guards, threshold, (call.text,))
-        return NormalAtom(measure, sign, threshold, text, half_line, note)
+        return self._number(measure, sign, threshold, text, half_line, note)
 
     def _quantile(
         self, call: Call, op: str, beyond: str, value: Value, text: str,
         half_line: HalfLine | None,
-    ) -> NormalAtom:  # fmt: skip
+    ) -> int:  # fmt: skip
         assert call.argument is not None
         assert call.fraction is not None
         x, p = call.argument, call.fraction
@@ -298,10 +329,10 @@ class Normaliser:
         )  # fmt: skip
         some = op in (">", ">=")
         sign = 1 if some else -1
-        terms = [Term(sign * p.numerator, self._tally(above))]
+        terms = [Term(sign * p.numerator, self.tally(above))]
         if p != 1:
             weight = p.denominator - p.numerator
-            terms.append(Term(-sign * weight, self._tally(below)))
+            terms.append(Term(-sign * weight, self.tally(below)))
         note = None
         if call.text.lower().startswith("median"):
             note = "MEDIAN is the lower of the two middle values where their number is even"
@@ -342,13 +373,6 @@ def _negated(part: Summand) -> Summand:
     return Summand(-part.factor, part.tally, part.public)
 
 
-def _threshold_key(threshold: int | Threshold) -> Hashable:
-    if isinstance(threshold, int):
-        return threshold
-    parts = tuple((factor, scalar.key) for factor, scalar in threshold.parts)
-    return threshold.constant, parts, threshold.unit, threshold.floor, threshold.shift
-
-
 def _integer_threshold(constant: list[Summand], unit: Fraction, strict: bool) -> int | Threshold:
     """t with `f * unit > r` iff `f > t`: floor(r), or ceil(r) - 1 where the comparison is >=."""
     number = sum((part.factor for part in constant if part.public is None), Fraction(0))
@@ -383,7 +407,8 @@ def _axis(whole: Quotient, op: str) -> HalfLine | None:
     if bottom is not None:
         if constant or bottom.public is not None or bottom.tally is None:
             return None
-        own = [part for part in parts if part.tally and part.tally.key == bottom.tally.key]
+        below = identity.tally(bottom.tally)
+        own = [part for part in parts if part.tally and identity.tally(part.tally) == below]
         parts = [part for part in parts if part not in own]
         constant = sum((p.factor for p in own), Fraction(0))
     if not parts:
@@ -391,10 +416,11 @@ def _axis(whole: Quotient, op: str) -> HalfLine | None:
     lead = parts[0].factor
     bound = -constant / lead
     up = (op in (">", ">=")) == (lead > 0)
-    normal = tuple((part.tally.key, part.factor / lead) for part in parts if part.tally)
+    normal = tuple((identity.tally(part.tally), part.factor / lead) for part in parts if part.tally)
     # With its guards: SUM(x) is NULL where COALESCE(SUM(x), 0) is 0, so they are two values.
-    guards = frozenset(guard.key for guard in whole.guards)
-    axis = (normal, None if bottom is None or bottom.tally is None else bottom.tally.key, guards)
+    guards = frozenset(map(identity.tally, whole.guards))
+    divisor = None if bottom is None or bottom.tally is None else identity.tally(bottom.tally)
+    axis = (normal, divisor, guards)
     tally = parts[0].tally
     assert tally is not None
     single = len(parts) == 1 and bottom is None

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from probe_sql.grid import Grid, text_lines
+from probe_sql.loss import Loss
 from probe_sql.plan.account import worst_sum
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.unit import Caps, even_loss
@@ -20,11 +22,11 @@ class PersonCosts:
 
     caps: Caps
     rows: int  # as many as one person weighs
-    row: float
-    person: float
+    row: Loss
+    person: Loss
     groups: tuple[int, ...]
     per_group: tuple[int, ...]
-    grid: tuple[tuple[float, ...], ...]
+    grid: tuple[tuple[Loss, ...], ...]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
@@ -35,34 +37,32 @@ class PersonCosts:
             "max_rows_per_group": self.caps.per_group,
             "weight": self.rows,
             "counted_once": [f"m{index}" for index in sorted(self.caps.once)],
-            "epsilon_row": self.row,
-            "epsilon_person": self.person,
+            "epsilon_row": self.row.epsilon,
+            "epsilon_person": self.person.epsilon,
             "epsilon_by_caps": [
-                {"max_groups": groups, "max_rows_per_group": rows, "epsilon": epsilon}
+                {"max_groups": groups, "max_rows_per_group": rows, "epsilon": loss.epsilon}
                 for groups, line in zip(self.groups, self.grid, strict=True)
-                for rows, epsilon in zip(self.per_group, line, strict=True)
+                for rows, loss in zip(self.per_group, line, strict=True)
             ],
         }
 
     def lines(self) -> list[str]:
         """For a terminal: the weight of a person, then epsilon by caps."""
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        found = [f"a person weighs up to {rows}: epsilon {self.row:.4g} for a row"]
+        found = [f"a person weighs up to {rows}: epsilon {self.row.epsilon:.4g} for a row"]
         if len(self.groups) == 1 and len(self.per_group) == 1:
             return found
         head = ["groups \\ rows of a group", *(f"{rows:,}" for rows in self.per_group)]
-        table = [head]
+        table = []
         for groups, line in zip(self.groups, self.grid, strict=True):
             cells = [
-                f"{epsilon:.3g}" + ("*" if self._now(groups, rows) else " ")
-                for rows, epsilon in zip(self.per_group, line, strict=True)
+                f"{loss.epsilon:.3g}" + ("*" if self._now(groups, rows) else " ")
+                for rows, loss in zip(self.per_group, line, strict=True)
             ]
             table.append([f"{groups:,}", *cells])
-        width = max(len(cell) for row in table for cell in row[1:]) + 2
         found.append("by max_groups and max_rows_per_group (* as the policy has it):")
-        for row in table:
-            cells = [cell.rjust(width) for cell in row[1:]]
-            found.append((f"  {row[0].rjust(len(head[0]))}" + "".join(cells)).rstrip())
+        grid = Grid(head, table, table, frozenset(range(len(head))))
+        found += [f"  {line}" for line in text_lines(grid, rule=False)]
         return found
 
     def _now(self, groups: int, rows: int) -> bool:
@@ -76,13 +76,13 @@ def person_costs(plan: Plan, spent: Sequence[float]) -> PersonCosts:
     groups = _choices(most, caps.groups)
     per_group = _choices(most, caps.per_group)
 
-    def loss(reached: int, rows: int) -> float:
+    def loss(reached: int, rows: int) -> Loss:
         other = replace(caps, rows=min(most, reached * rows), groups=reached, per_group=rows)
         return even_loss(spent, plan.row_types, other, plan.groups)
 
     grid = tuple(tuple(loss(reached, rows) for rows in per_group) for reached in groups)
     return PersonCosts(
-        caps, caps.reach(plan.groups)[1], worst_sum(spent, plan.row_types),
+        caps, caps.reach(plan.groups)[1], Loss.drawn(worst_sum(spent, plan.row_types)),
         even_loss(spent, plan.row_types, caps, plan.groups), groups, per_group, grid,
     )  # fmt: skip
 

@@ -7,48 +7,60 @@ never on the data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms import guarantees
+from probe_sql.algorithms import VALUES, guarantees
+from probe_sql.algorithms.protocol import Algorithm
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
-from probe_sql.measuring import AtomSpec, Ints, Outcome, Task
+from probe_sql.loss import Loss
+from probe_sql.measuring import OPEN, Atom, Figure, Guarantee, Ints, Outcome, Task
 from probe_sql.options import agreed, updated
-from probe_sql.plan.engine import Engine
-from probe_sql.plan.normal import Measure
-from probe_sql.plan.passes import Aggregate, Atom, drafted
+from probe_sql.plan.identity import Surroundings, question
+from probe_sql.plan.normal import Measure, Origin
+from probe_sql.plan.passes import Aggregate, drafted
 from probe_sql.plan.release import Releases
-from probe_sql.plan.tally import Scan
+from probe_sql.plan.tally import Engine, Scan
 from probe_sql.plan.unit import Caps, even_loss
-from probe_sql.policy.model import Budget, Policy
+from probe_sql.policy.model import Budget
+from probe_sql.policy.policy import Policy
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planned query. `verdict` is set where HAVING holds for all groups or for none."""
+    """A planned query. `verdict` is set where HAVING holds for all groups or for none.
+
+    Thresholds that public columns tell are `OPEN` in `atoms`; `origins` has an entry for each
+    atom. `written` is HAVING before it was minimised, for what it would have cost; its atoms
+    and measures have numbers of their own. `figures` are the values that are asked for where
+    HAVING holds for all groups, or is not there.
+    """
 
     query: BoundQuery
     accuracy: Accuracy
     atoms: tuple[Atom, ...]
+    origins: tuple[Origin, ...]
     aggregates: tuple[Aggregate, ...]
     measures: tuple[Measure, ...]
-    original: Formula
     minimised: Minimised
     scan: Scan
     row_types: tuple[tuple[int, ...], ...]
     caps: Caps
     releases: Releases
-    written: tuple[AtomSpec, ...]  # the atoms of `original`, for what it would have cost
+    figures: tuple[Figure, ...]
+    written: Task
     notices: tuple[str, ...]
     engine: Engine | None  # the one that will scan, where it is known
-    least: float  # what the scan costs at least, by the policy
-    failure: float  # what it costs if it fails or is cancelled
+    least: Loss  # what the scan costs at least, by the policy
+    failure: Loss  # what it costs if it fails or is cancelled
 
     @property
     def formula(self) -> Formula:
@@ -60,49 +72,77 @@ class Plan:
         return formula.value if isinstance(formula, Constant) else None
 
     @property
+    def algorithm(self) -> str:
+        """The name of the algorithm that answers: the one asked for, where there is a condition."""
+        return VALUES if self.figures else self.accuracy.algorithm
+
+    @property
+    def decider(self) -> Algorithm:
+        """The algorithm that answers."""
+        return algorithms.chosen(self.algorithm, self.accuracy)
+
+    @property
+    def decided_free(self) -> bool:
+        """Whether public facts answer the query, so that no row is read."""
+        return self.verdict is not None and not self.figures
+
+    @property
     def deltas(self) -> tuple[int, ...]:
         """The sensitivity of each measure to one row."""
         return tuple(measure.delta for measure in self.measures)
 
     def decided(self, groups: int) -> Outcome:
         """What HAVING decides without data, where it has a verdict: all groups, or none."""
-        holds = bool(self.verdict)
-        return Outcome(np.full(groups, holds), "answered", guarantees.certain(holds), ())
+        return Outcome(np.full(groups, bool(self.verdict)), "answered", self.certainty, ())
 
     @property
-    def release_epsilon(self) -> float:
+    def certainty(self) -> Guarantee:
+        """What is promised where no row is read."""
+        if not self.query.having_text:
+            return guarantees.listed()
+        return guarantees.certain(bool(self.verdict))
+
+    @property
+    def release_loss(self) -> Loss:
         """What the aggregates of the SELECT list cost beyond HAVING."""
         spent = [0.0] * len(self.measures)
         for measure, epsilon in self.releases.extra:
             spent[measure] += epsilon
-        return self.unit_epsilon(spent)
+        return self.unit_loss(spent)
 
-    def unit_epsilon(self, epsilons: Sequence[float]) -> float:
+    def unit_loss(self, epsilons: Sequence[float]) -> Loss:
         """Loss of a row, or person, when measure i is drawn for all groups at `epsilons[i]`."""
         return even_loss(epsilons, self.row_types, self.caps, self.groups)
 
     def task(self, groups: int, thresholds: Sequence[Ints]) -> Task:
         """The question as an algorithm sees it; `thresholds` are those of public columns."""
-        specs = tuple(
-            AtomSpec(
-                atom.name, atom.measure, atom.sign,
-                atom.threshold if isinstance(atom.threshold, int) else thresholds[atom.place or 0],
-                atom.delta, atom.range,
-            )
-            for atom in self.atoms
+        public = iter(thresholds)
+        atoms = tuple(
+            atom if origin.threshold is None else replace(atom, threshold=next(public))
+            for atom, origin in zip(self.atoms, self.origins, strict=True)
+        )
+        return Task(
+            groups, atoms, self.formula, self.accuracy, self.releases.free,
+            self.caps.column is not None, self.figures, partial(self._cost, groups or None),
         )  # fmt: skip
-        capped = self.caps.column is not None
-        return Task(groups, specs, self.formula, self.accuracy, self.releases.free, capped)
 
-    @property
-    def outline(self) -> Task:
+    def _cost(self, groups: int | None, epsilons: Mapping[int, float]) -> Loss:
+        """Loss of a row, or person, when these measures are drawn for all groups."""
+        spent = [epsilons.get(measure, 0.0) for measure in range(len(self.measures))]
+        return even_loss(spent, self.row_types, self.caps, groups)
+
+    def outline(self, groups: int | None) -> Task:
         """The question as far as it is known before a row is read, public ones included.
 
-        `groups` is 0 where only the database tells their number; thresholds of public columns
-        are empty.
+        `groups` is None where only the database tells their number, and 0 in the task; thresholds
+        of public columns are `OPEN`.
         """
-        empty = [np.zeros(0, dtype=np.int64)] * len(self.scan.thresholds)
-        return self.task(self.groups or 0, empty)
+        return self.task(groups or 0, [OPEN] * len(self.scan.thresholds))
+
+    def identity(self, surroundings: Surroundings) -> str:
+        """Give the digest of the question: equal for every way to ask it, there and then."""
+        thresholds = [origin.threshold for origin in self.origins]
+        return question(self.scan, self.atoms, thresholds, self.formula, surroundings)
 
     @property
     def groups(self) -> int | None:
@@ -127,7 +167,9 @@ def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any])
         except AccuracyError as error:
             error.span = query.option_spans.get(name)
             raise error.located(query.sql)  # noqa: B904 - the same error, with its place
-    return agreed(updated(accuracy, query.options))
+    accuracy = updated(accuracy, query.options)
+    # Bounds on missed and false groups are of conditions: without one they disagree on nothing.
+    return agreed(accuracy) if query.having_text else accuracy
 
 
 def make_plan(
@@ -153,7 +195,8 @@ def make_plan(
 def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: Budget) -> Plan:
     draft = drafted(query, accuracy)
     return Plan(
-        query, accuracy, draft.atoms, draft.aggregates, draft.measures, draft.original,
-        draft.minimised, draft.scan, draft.row_types, draft.caps, draft.releases, draft.written,
-        tuple(draft.notices), engine, prices.least_price, prices.failure_price,
+        query, accuracy, tuple(draft.kept.atoms), tuple(draft.kept.origins), draft.aggregates,
+        tuple(draft.kept.measures), draft.minimised, draft.scan, draft.row_types, draft.caps,
+        draft.releases, draft.figures, draft.question, tuple(draft.notices), engine,
+        prices.least_price, prices.failure_price,
     )  # fmt: skip

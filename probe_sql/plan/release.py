@@ -1,14 +1,19 @@
-"""Aggregates of the SELECT list: free where HAVING measures them, else priced by a margin."""
+"""Aggregates of the SELECT list: drawn at their margin, or with the decision, or free."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import BEYOND
+from probe_sql.algorithms.intervals import amount_epsilon, amount_width
+from probe_sql.algorithms.relative import Climb, Share, climb
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.measuring import Figure, Number
+from probe_sql.plan.figures import amount
 from probe_sql.plan.linear import Quotient, Summand, quotient
 from probe_sql.plan.normal import Measure, Normaliser
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
@@ -16,11 +21,12 @@ from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """`factor * measure + offset`, in SQL units."""
+    """`factor * measure + offset`, in SQL units; the exact value is at least `least`, if known."""
 
     measure: int
     factor: Fraction
     offset: Fraction
+    least: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,53 +44,94 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """All aggregates of the SELECT list, and the measures that are drawn for them alone."""
+    """All aggregates of the SELECT list, and the measures that are drawn for them alone.
+
+    `extra` has the epsilon of each such measure, the most it can cost where it is in `climbs`.
+    """
 
     columns: tuple[Release, ...]
     extra: tuple[tuple[int, float], ...]  # measure, epsilon
+    climbs: Mapping[int, Climb] = field(default_factory=lambda: MappingProxyType({}))
+
+    def confidence(self, measure: int, asked: float) -> float:
+        """At which confidence a value's half-width is taken, so that it holds with that asked."""
+        return 1 - self.climbs[measure].failure if measure in self.climbs else asked
 
     @property
     def free(self) -> frozenset[int]:
-        """Measures that are shown as HAVING measured them."""
+        """Measures that are shown as the algorithm measured them, or drew them beside."""
+        return self.measures - {measure for measure, _ in self.extra}
+
+    @property
+    def measures(self) -> frozenset[int]:
+        """All measures that are shown."""
         forms = [form for release in self.columns for form in (release.top, release.bottom)]
-        shown = frozenset(form.measure for form in forms if form is not None)
-        return shown - {measure for measure, _ in self.extra}
+        return frozenset(form.measure for form in forms if form is not None)
 
 
 def plan_releases(
     outputs: tuple[Output, ...], normaliser: Normaliser, measured: set[int], accuracy: Accuracy
 ) -> Releases:
-    """Find a measure for every aggregate of the SELECT list; price those HAVING lacks."""
+    """Find a measure for every aggregate of the SELECT list, and price what is drawn for it.
+
+    With a margin every value is drawn at it, for returned groups, so that it holds for all that is
+    shown. Without one, values are shown as the algorithm has measured them; an algorithm that
+    decides on one number draws them beside it.
+    """
+    beside = accuracy.algorithm in BEYOND
     columns: list[Release] = []
-    extra: dict[int, float] = {}
     for index, output in enumerate(outputs):
         if output.aggregate is None:
             continue
         form = quotient(output.aggregate)
-        if form.denominator is None:
-            top = _linear(form, normaliser, measured, extra, accuracy, output)
-            columns.append(Release(index, top))
-        else:
-            columns.append(_ratio(index, form, normaliser, measured, extra, accuracy, output))
-    releases = Releases(tuple(columns), tuple(extra.items()))
-    if accuracy.algorithm in BEYOND and accuracy.margin is not None:
-        # It decides on one number, not on these measures: a margin holds for all that is shown.
-        for index in sorted(releases.free):
-            measure = normaliser.measures[index]
-            extra[index] = margin_epsilon(
-                accuracy.margin, accuracy.confidence, measure.unit, measure.delta
-            )
-        releases = Releases(tuple(columns), tuple(extra.items()))
-    return releases
+        release = (
+            Release(index, _linear(form, normaliser, output))
+            if form.denominator is None
+            else _ratio(index, form, normaliser, measured, output)
+        )
+        margin = accuracy.margin_of(output.name)
+        for linear in (release.top, release.bottom):
+            if linear is None or margin is not None or beside:
+                continue
+            if linear.measure not in measured:
+                raise _unpriced(normaliser.measures[linear.measure], output)
+        if isinstance(margin, str):
+            _check_share(release, output)
+        columns.append(release)
+    return _priced(columns, outputs, normaliser, accuracy)
 
 
-def _linear(
-    form: Quotient, normaliser: Normaliser, measured: set[int], extra: dict[int, float],
-    accuracy: Accuracy, output: Output,
-) -> Linear:  # fmt: skip
-    counted = [part for part in form.parts if part.tally is not None]
-    fixed = [part for part in form.parts if part.tally is None]
-    if not counted:
+def _priced(
+    columns: Sequence[Release], outputs: tuple[Output, ...], normaliser: Normaliser,
+    accuracy: Accuracy,
+) -> Releases:  # fmt: skip
+    """The columns, with the epsilon or the levels of each measure that a margin asks for.
+
+    Of two margins on one measure the dearer holds, and a number before a share.
+    """
+    numbers: dict[int, float] = {}
+    climbs: dict[int, Climb] = {}
+    for release in columns:
+        margin = accuracy.margin_of(outputs[release.output].name)
+        for linear in (release.top, release.bottom):
+            if linear is None or margin is None:
+                continue
+            index, measure = linear.measure, normaliser.measures[linear.measure]
+            if isinstance(margin, str):
+                share = Share.parse(margin)
+                assert share is not None, "options checks it"
+                levels = climb(share, accuracy.confidence, measure.delta)
+                climbs[index] = max(levels, climbs.get(index, levels), key=lambda one: one.price)
+            else:
+                epsilon = margin_epsilon(margin, accuracy.confidence, measure.unit, measure.delta)
+                numbers[index] = max(epsilon, numbers.get(index, 0.0))
+    climbs = {index: levels for index, levels in climbs.items() if index not in numbers}
+    prices = numbers | {index: levels.price for index, levels in climbs.items()}
+    return Releases(tuple(columns), tuple(sorted(prices.items())), MappingProxyType(climbs))
+
+
+def _linear(form: Quotient, normaliser: Normaliser, output: Output) -> Linear:
+    if all(part.tally is None for part in form.parts):
         raise SqlError(
             f"{output.name} is the same for every group",
             why="its aggregates cancel out",
@@ -97,40 +144,68 @@ def _linear(
             fix="select them as separate columns",
             span=_span(output.aggregate),
         )
-    index, sign, factor = normaliser.plain_measure(counted)
-    if index not in measured and index not in extra:
-        extra[index] = _price(normaliser.measures[index], accuracy, output)
-    offset = sum((part.factor for part in fixed), Fraction(0))
-    return Linear(index, factor * sign, offset)
+    part, least, _ = amount(form.parts, normaliser)
+    return Linear(part.measure, part.factor, part.offset, least)
 
 
 def _ratio(
-    index: int, form: Quotient, normaliser: Normaliser, measured: set[int],
-    extra: dict[int, float], accuracy: Accuracy, output: Output,
-) -> Release:  # fmt: skip
+    index: int, form: Quotient, normaliser: Normaliser, measured: set[int], output: Output
+) -> Release:
     """An average or ratio, from a measured sum around a threshold and a measured count."""
     assert form.denominator is not None
-    bottom = Quotient((form.denominator,))
-    below = _linear(bottom, normaliser, measured, extra, accuracy, output)
+    below = _linear(Quotient((form.denominator,)), normaliser, output)
     shift = normaliser.measured_shift(form, measured)
     if shift is None:
-        above = _linear(Quotient(form.parts), normaliser, measured, extra, accuracy, output)
-        return Release(index, above, below)
+        return Release(index, _linear(Quotient(form.parts), normaliser, output), below)
     around = Summand(-shift * form.denominator.factor, form.denominator.tally)
     moved = Quotient((*form.parts, around))
-    above = _linear(moved, normaliser, measured, extra, accuracy, output)
-    return Release(index, above, below, shift)
+    return Release(index, _linear(moved, normaliser, output), below, shift)
 
 
-def _price(measure: Measure, accuracy: Accuracy, output: Output) -> float:
-    if accuracy.margin is None:
-        raise SqlError(
-            f"HAVING does not measure {_missing(measure, output)}",
-            why="a value that HAVING measures comes free; any other is a release of its own",
-            fix="add margin = 10, confidence = 0.95 to WITH ACCURACY, or leave it out",
+def _check_share(release: Release, output: Output) -> None:
+    """A share of a value bounds the noise of its measure only where they are proportional."""
+    if release.bottom is not None or release.top.offset:
+        raise Refused(
+            f"the margin of {output.name} cannot be a share of it",
+            why="a relative margin is for counts and sums, by themselves or times a number",
+            fix="margin = 10, or select counts and sums",
             span=_span(output.aggregate),
         )
-    return margin_epsilon(accuracy.margin, accuracy.confidence, measure.unit, measure.delta)
+
+
+def _unpriced(measure: Measure, output: Output) -> SqlError:
+    return SqlError(
+        f"HAVING does not measure {_missing(measure, output)}",
+        why="a value that HAVING measures comes free; any other is a release of its own",
+        fix="add margin = 10, confidence = 0.95 to WITH ACCURACY, or leave it out",
+        span=_span(output.aggregate),
+    )
+
+
+def floors(
+    figures: Sequence[Figure], releases: Releases, outputs: tuple[Output, ...],
+    measures: Sequence[Measure], accuracy: Accuracy,
+) -> list[str]:  # fmt: skip
+    """What a relative margin comes to at least, for each column, in its own units."""
+    columns = [
+        (outputs[release.output].name, release.top.factor, measures[release.top.measure].delta)
+        for release in releases.columns
+    ]
+    columns += [
+        (figure.name, figure.parts[0].factor, figure.parts[0].delta)
+        for figure in figures
+        if figure.kind == "amount" and accuracy.spend == "least"
+    ]
+    found = []
+    for name, factor, delta in columns:
+        margin = accuracy.margin_of(name)
+        share = Share.parse(margin) if isinstance(margin, str) else None
+        if share is not None:
+            found.append(
+                f"the margin of {name} is {100 * share.share:.6g} % of it, or"
+                f" {float(abs(factor) * share.rows * delta):,.6g} where that is more"
+            )
+    return found
 
 
 def _missing(measure: Measure, output: Output) -> str:
@@ -145,29 +220,10 @@ def _span(expression: AggregateExpression | None) -> Span | None:
 
 
 def margin_epsilon(margin: float, confidence: float, unit: Fraction, delta: int) -> float:
-    """The least epsilon at which |noise| stays within `margin` with the given probability.
-
-    Utility: with s = floor(margin / unit) + 1 steps, P(|V| >= s) = 2 p^s / (1 + p) where
-    p = exp(-epsilon/delta); the epsilon is rounded up until that is at most 1 - confidence.
-    """
-    # Noise wider than 2^53 steps cannot be drawn, so a wider margin saves nothing more.
-    steps = min(math.floor(Fraction(margin) / unit) + 1, 2**53)
-    failure = 1 - confidence
-
-    def tail(epsilon: float) -> float:
-        p = math.exp(-epsilon / delta)
-        return 2 * math.exp(-epsilon / delta * steps) / (1 + p)
-
-    low, high = 0.0, delta * math.log(2 / failure) / steps
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if tail(middle) <= failure else (middle, high)
-    return math.nextafter(high * (1 + 1e-12), math.inf)
+    """The least epsilon at which |noise| stays within `margin` with the given probability."""
+    return amount_epsilon(Fraction(margin) / unit, 1 - confidence, delta)
 
 
 def margin_of(epsilon: float, confidence: float, unit: Fraction, delta: int) -> float:
     """Half-width that a noisy value at `epsilon` keeps with the given probability."""
-    p = math.exp(-epsilon / delta)
-    failure = 1 - confidence
-    steps = max(1, math.ceil(math.log(2 / ((1 + p) * failure)) * delta / epsilon))
-    return float((steps - 1) * unit)
+    return float(amount_width(epsilon, 1 - confidence, delta) * unit)

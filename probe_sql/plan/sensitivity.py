@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from probe_sql.plan.apart import Apart
 from probe_sql.plan.tally import Tally, Term
@@ -19,19 +20,19 @@ from probe_sql.plan.tally import Tally, Term
 class Presence:
     """When a row enters a tally: it passes a filter and an argument is not NULL."""
 
-    filter: str
-    argument: str
+    filter: bytes
+    argument: bytes
 
     def implies(self, other: Presence) -> bool:
         """Whether every row that is present here is present there."""
-        return other.filter in ("", self.filter) and other.argument in ("", self.argument)
+        return other.filter in (b"", self.filter) and other.argument in (b"", self.argument)
 
 
 def presence(tally: Tally) -> Presence:
     """The presence of a tally; an argument that is never NULL asks for nothing."""
     return Presence(
-        "" if tally.filter is None else tally.filter.key,
-        "" if tally.present is None else tally.present.key,
+        b"" if tally.filter is None else tally.filter.identity,
+        b"" if tally.present is None else tally.present.identity,
     )
 
 
@@ -42,7 +43,7 @@ def row_bounds(terms: Sequence[Term], tallies: Sequence[Tally], apart: Apart) ->
         tally = tallies[term.tally]
         groups.setdefault(presence(tally), []).append((term, tally))
     members = list(groups)
-    spans = [_span(groups[member]) for member in members]
+    spans = [span(groups[member]) for member in members]
     if len(members) > 12:
         return sum(min(0, low) for low, _ in spans), sum(max(0, high) for _, high in spans)
     filters = [groups[member][0][1].filter for member in members]
@@ -73,10 +74,10 @@ def _possible(
     return True
 
 
-def _span(entries: Sequence[tuple[Term, Tally]]) -> tuple[int, int]:
-    """Bounds of what a present row adds; sums of one argument share its value."""
+def span(entries: Sequence[tuple[Term, Tally]]) -> tuple[int, int]:
+    """Bounds of what a row adds that is present in all of them; sums of one argument share it."""
     low = high = 0
-    weights: dict[str, tuple[int, int]] = {}
+    weights: dict[tuple[bytes, Fraction], tuple[int, int]] = {}
     for term, tally in entries:
         factors = (1,)
         if term.multiplier is not None:
@@ -87,7 +88,7 @@ def _span(entries: Sequence[tuple[Term, Tally]]) -> tuple[int, int]:
         elif tally.kind == "distinct":
             low, high = low + min(0, *ends), high + max(0, *ends)
         elif term.multiplier is None and tally.argument is not None:
-            key = f"{tally.argument.key} / {tally.grid}"
+            key = tally.argument.identity, tally.grid
             ends = [ends[0] * tally.low, ends[0] * tally.high]
             old = weights.get(key, (0, 0))
             weights[key] = old[0] + ends[0], old[1] + ends[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from probe_sql.policy.model import JointKeys
 from probe_sql.sql.bound import GroupKey, Output
@@ -36,11 +37,6 @@ class Tally:
     present: Scalar | None = None
     label: str = ""
     after: tuple[Scalar, ...] = ()
-
-    @property
-    def key(self) -> tuple[str, str, str, Fraction]:
-        argument = "" if self.argument is None else self.argument.key
-        return self.kind, argument, "" if self.filter is None else self.filter.key, self.grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureScan:
+class MeasureSql:
     """How a measure is computed: the terms, cut off by its guards.
 
     With guards g the value is min(sum of terms, t + delta * count_g): at most t where a guard
@@ -99,6 +95,23 @@ class Scan:
     keys: tuple[GroupKey, ...]
     joint: JointKeys | None
     tallies: tuple[Tally, ...]
-    measures: tuple[MeasureScan, ...]
+    measures: tuple[MeasureSql, ...]
     thresholds: tuple[Threshold, ...]
     outputs: tuple[Output, ...] = ()
+
+
+class Engine(Protocol):
+    """A database that can run scans, as far as SQL goes: handed to the plan by who opened it."""
+
+    @property
+    def name(self) -> str:
+        """The engine's name, for people."""
+        ...
+
+    def check(self, scan: Scan) -> None:
+        """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
+        ...
+
+    def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
+        """The SQL that reads private rows: one statement, or one for each measure."""
+        ...

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from probe_sql.loss import Loss
 from probe_sql.plan.account import worst_sum
 from probe_sql.plan.normal import Measure
 from probe_sql.plan.tally import Tally
 from probe_sql.policy.model import Unit
-from probe_sql.policy.names import fold
+from probe_sql.policy.names import normal_name
 
 Totals = NDArray[np.int64] | NDArray[np.float64]
 _HALF = 30  # 64-bit sums are taken in two halves, so that many large totals do not overflow
@@ -119,20 +120,22 @@ def counts_people(tally: Tally, column: str) -> bool:
     if tally.kind != "distinct" or tally.argument is None:
         return False
     read = tally.argument.columns
-    return bool(read) and all(table == "t" and fold(name) == fold(column) for table, name in read)
+    return bool(read) and all(
+        table == "t" and normal_name(name) == normal_name(column) for table, name in read
+    )
 
 
 def even_loss(
     epsilons: Sequence[float], row_types: Sequence[Sequence[int]], caps: Caps, groups: int | None
-) -> float:
+) -> Loss:
     """Loss of a row or person when measure i is drawn for every group at `epsilons[i]`."""
     if not epsilons:
-        return 0.0
+        return Loss.NOTHING
     reached, rows = caps.reach(groups)
     rest = [0.0 if i in caps.once else epsilon for i, epsilon in enumerate(epsilons)]
     once = math.fsum(epsilons[i] for i in caps.once)
     whole = rows * worst_sum(epsilons, row_types)
-    return min(whole, rows * worst_sum(rest, row_types) + reached * once)
+    return Loss.drawn(min(whole, rows * worst_sum(rest, row_types) + reached * once))
 
 
 def _largest(values: Totals, count: int) -> Totals:

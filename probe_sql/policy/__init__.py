@@ -11,19 +11,11 @@ from probe_sql.policy.keys import (
     ListKeys,
     TableKeys,
 )
-from probe_sql.policy.model import (
-    Budget,
-    Column,
-    JointKeys,
-    Policy,
-    PublicTable,
-    Table,
-    Unit,
-)
+from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Resources, Table, Unit
 from probe_sql.policy.names import by_name
+from probe_sql.policy.policy import Policy
 from probe_sql.policy.read import load_policy, parse_policy, with_lines
-from probe_sql.policy.resources import Resources
-from probe_sql.policy.write import dump_policy
+from probe_sql.policy.write import dump_policy, json_schema
 
 __all__ = [
     "Budget",
@@ -42,6 +34,7 @@ __all__ = [
     "Unit",
     "by_name",
     "dump_policy",
+    "json_schema",
     "load_policy",
     "parse_policy",
     "with_lines",

@@ -1,40 +1,40 @@
-"""What must hold between the parts of a policy: references, names, defaults."""
+"""What must hold between the objects of a policy, each of which is sound alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.errors import AccuracyError, Problem
+from probe_sql.errors import AccuracyError
 from probe_sql.options import OPTIONS, agreed, updated
-from probe_sql.policy.checks import Findings, kind_of, show
 from probe_sql.policy.keys import TableKeys, comparable
-from probe_sql.policy.names import bare, find, fold, frozen, place, quoted, suggest
+from probe_sql.policy.kinds import Findings, show
+from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Table, check_numeric
+from probe_sql.policy.names import (
+    bare,
+    find,
+    frozen,
+    meant,
+    normal_name,
+    place,
+    quoted,
+    suggest,
+)
+from probe_sql.types import SqlType
 
-if TYPE_CHECKING:
-    from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Table
-
-Publics = Mapping[str, "PublicTable"]
+Tables = Mapping[str, Table]
+Publics = Mapping[str, PublicTable]
 
 OWN_NAMES = ("probe_sql_", "probe_sql ")  # of what the engine makes while it works
 
-NO_TABLE = (
-    "tables",
-    "no table is declared, so nothing could be asked",
-    "add [tables.patients] with unit = \"row\" and [tables.patients.columns]",
-)  # fmt: skip
 
-
-def problems(
-    budget: Budget, tables: Mapping[str, Table], public: Publics, defaults: object
-) -> list[Problem]:
-    """Everything that no part can see on its own."""
-    found = Findings("")
+def check_tables(found: Findings, tables: Tables, public: Publics) -> None:
+    """Note names that clash, and keys that name no column of a public table."""
     for kind, names in (("tables", tables), ("public", public)):
         for name in names:
-            if fold(name).startswith(OWN_NAMES):
+            if normal_name(name).startswith(OWN_NAMES):
                 what = "names of tables that begin with probe_sql are the engine's own"
                 found.add(place(kind, name), what, "rename the table, or make a view of it")
     for name in public:
@@ -48,91 +48,62 @@ def problems(
                 at = place("tables", table.name, "columns", column.name)
                 _check_table_keys(found, at, column, column.keys, tables, public)
         for index, joint in enumerate(table.joint_keys):
-            at = place("tables", table.name, "keys", index)
-            _check_joint(found, at, table, joint, tables, public)
-    _check_defaults(found, defaults, budget)
-    return found.problems
+            if joint.columns:
+                at = place("tables", table.name, "keys", index)
+                _check_joint(found, at, table, joint, tables, public)
 
 
 def _check_table_keys(
-    found: Findings,
-    at: str,
-    column: Column,
-    keys: TableKeys,
-    tables: Mapping[str, Table],
-    public: Publics,
+    found: Findings, at: str, column: Column, keys: TableKeys, tables: Tables, public: Publics
 ) -> None:
     owner = _public(found, f"{at}.keys.table", keys.table, tables, public)
-    if owner is None or not _has(found, f"{at}.keys.column", owner, keys.column):
-        return
-    other = owner.find_column(keys.column)
-    known = other.resolved_type if other is not None else None
+    known = _listed(found, f"{at}.keys.column", owner, keys.column)
     if known is None:
         return
-    if column.type is not None and not comparable(column.type, known):
+    if column.type is None:
+        check_numeric(found, at, column, known, f"the column's keys are {known.name} values")
+    elif not comparable(column.type, known):
         what = f"the column is {column.type.name} and its keys are {known.name} values"
         found.add(f"{at}.keys", what, "name a column of the same type, or correct the types")
-    elif column.type is None and not known.numeric:
-        for name in ("bounds", "scale", "granularity"):
-            if getattr(column, name) is not None:
-                what = f"{name} is for numbers, and the column's keys are {known.name} values"
-                found.add(f"{at}.{name}", what, f"remove {name}")
 
 
 def _check_joint(
-    found: Findings,
-    at: str,
-    table: Table,
-    joint: JointKeys,
-    tables: Mapping[str, Table],
-    public: Publics,
+    found: Findings, at: str, table: Table, joint: JointKeys, tables: Tables, public: Publics
 ) -> None:
     owner = _public(found, f"{at}.table", joint.table, tables, public)
-    if owner is None:
-        return
-    for name, other_name in zip(joint.columns, joint.table_columns, strict=True):
-        if not _has(found, f"{at}.table_columns", owner, other_name):
-            continue
-        column, other = table.find_column(name), owner.find_column(other_name)
+    for name, other in zip(joint.columns, joint.table_columns, strict=True):
+        column = table.find_column(name)
         own = column.resolved_type if column is not None else None
-        known = other.resolved_type if other is not None else None
+        known = _listed(found, f"{at}.table_columns", owner, other)
         if own is not None and known is not None and not comparable(own, known):
-            what = f"{name} is {own.name} and {other_name} is {known.name}"
+            what = f"{name} is {own.name} and {other} is {known.name}"
             found.add(f"{at}.table_columns", what, "match columns of the same type")
 
 
 def _public(
-    found: Findings, at: str, name: str, tables: Mapping[str, Table], public: Publics
+    found: Findings, at: str, name: str, tables: Tables, public: Publics
 ) -> PublicTable | None:
     owner = find(public, name)
-    if owner is not None:
-        return owner
-    fix = f"add [public.{bare(name)}] with its key, as in key = [\"name\"]"  # fmt: skip
-    if find(tables, name) is not None:
+    if owner is None and find(tables, name) is not None:
         found.add(at, f"{name} is private: its values cannot be keys", "name a public table")
-    elif near := suggest(name, public):
+    elif owner is None:
+        add = f'add [public.{bare(name)}] with its key, as in key = ["name"]'
         what = f"there is no public table {quoted(name)}"
-        found.add(at, what, f"did you mean {quoted(near)}? Otherwise {fix}")
-    else:
-        found.add(at, f"there is no public table {quoted(name)}", fix)
-    return None
+        found.add(at, what, meant(name, public, add))
+    return owner
 
 
-def _has(found: Findings, at: str, owner: PublicTable, name: str) -> bool:
-    """Whether the public table has the column; yes, too, where it declares none at all."""
-    if not owner.columns or owner.find_column(name) is not None:
-        return True
-    near = suggest(name, owner.columns)
-    known = ", ".join(owner.columns)
-    fix = f"did you mean {quoted(near)}?" if near else f"its columns are {known}"
-    found.add(at, f"the public table {owner.name} has no column {quoted(name)}", fix)
-    return False
+def _listed(found: Findings, at: str, owner: PublicTable | None, name: str) -> SqlType | None:
+    """Type of the public column that lists keys; None where nothing tells it."""
+    column = owner.find_column(name) if owner is not None else None
+    if owner is not None and owner.columns and column is None:
+        fix = meant(name, owner.columns, f"name one of {', '.join(owner.columns)}")
+        found.add(at, f"the public table {owner.name} has no column {quoted(name)}", fix)
+    return None if column is None else column.resolved_type
 
 
-def _check_defaults(found: Findings, defaults: object, budget: Budget) -> None:
-    if not isinstance(defaults, Mapping):
-        found.add("defaults", f"this must be a table, not {kind_of(defaults)}", "fnr = 0.05")
-        return
+def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget | None) -> None:
+    """Note options that no query could have, and an epsilon that the budget contradicts."""
     good: dict[str, Any] = {}
     for name, value in defaults.items():
         at = place("defaults", str(name))
@@ -151,7 +122,7 @@ def _check_defaults(found: Findings, defaults: object, budget: Budget) -> None:
     except AccuracyError as error:
         found.add("defaults", error.what, f"write {error.fix}")
     epsilon = good.get("epsilon")
-    if epsilon is None:
+    if epsilon is None or budget is None:
         return
     if epsilon > budget.epsilon:
         what = f"{show(epsilon)} is more than the whole database's {show(budget.epsilon)}"
@@ -169,29 +140,20 @@ def checked_defaults(defaults: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def spelt(table: Table, public: Publics) -> Table:
     """The table with public names as they are declared, so that they can be looked up."""
+
+    def declared(owner: str, *names: str) -> tuple[str, tuple[str, ...]]:
+        found = find(public, owner)
+        assert found is not None
+        spelling = {normal_name(name): name for name in found.columns}
+        return found.name, tuple(spelling.get(normal_name(name), name) for name in names)
+
     columns = dict(table.columns)
     for name, column in columns.items():
         if isinstance(column.keys, TableKeys):
-            owner = public[_key(public, column.keys.table)]
-            keys = TableKeys(owner.name, _declared(owner, column.keys.column))
-            columns[name] = replace(column, keys=keys)
-    joint = tuple(
-        replace(
-            one,
-            table=_key(public, one.table),
-            table_columns=tuple(
-                _declared(public[_key(public, one.table)], name) for name in one.table_columns
-            ),
-        )
-        for one in table.joint_keys
-    )
-    return replace(table, columns=columns, joint_keys=joint)
-
-
-def _key(public: Publics, name: str) -> str:
-    return name if name in public else next(key for key in public if fold(key) == fold(name))
-
-
-def _declared(owner: PublicTable, name: str) -> str:
-    column = owner.find_column(name)
-    return name if column is None else column.name
+            owner, (key,) = declared(column.keys.table, column.keys.column)
+            columns[name] = replace(column, keys=TableKeys(owner, key))
+    joint = []
+    for one in table.joint_keys:
+        owner, keys = declared(one.table, *one.table_columns)
+        joint.append(replace(one, table=owner, table_columns=keys))
+    return replace(table, columns=columns, joint_keys=tuple(joint))

@@ -7,20 +7,15 @@ database and numpy ever hold them all.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from typing import ClassVar
 
-from probe_sql.policy.checks import (
-    Findings,
-    as_tuple,
-    check_text,
-    check_whole,
-    is_a,
-    is_whole,
-    kind_of,
-    show,
-)
+from probe_sql.policy.fields import KEY_FORMS, LIST_KEYS
+from probe_sql.policy.kinds import Findings, Whole, as_tuple, is_a, is_whole, kind_of, show
 from probe_sql.policy.names import storable
+from probe_sql.policy.section import Checked, Section
 from probe_sql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind, SqlType
 
 KeyValue = int | str | bool | date | datetime | float
@@ -34,22 +29,26 @@ _SPANS = {
 }
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 UNITS = (*_SPANS, *_MONTHS)
+# In this order: Python counts truth values as whole numbers, and timestamps as dates.
+_VALUE_TYPES: dict[type, SqlType] = {
+    bool: BOOLEAN, int: BIGINT, float: DOUBLE, str: VARCHAR, datetime: TIMESTAMP, date: DATE,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class ListKeys:
+class ListKeys(Checked):
     """A literal list, in the order the owner wrote it."""
 
     values: tuple[KeyValue, ...]
+    section: ClassVar[Section] = LIST_KEYS
 
-    def __post_init__(self) -> None:
-        found = Findings("keys")
+    def check(self, found: Findings, unread: frozenset[str] = frozenset()) -> None:  # noqa: ARG002
+        """Note what is wrong with the values."""
         object.__setattr__(self, "values", as_tuple(self.values))
         if is_a(self.values, tuple):
             _check_values(found, self.values)
         else:
             found.add("", "keys must be a list of values", 'write keys = ["A", "B"]')
-        found.finish()
 
     @property
     def sql_type(self) -> SqlType:
@@ -64,30 +63,25 @@ class ListKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerKeys:
+class IntegerKeys(Checked):
     """`first`, `first + step`, ... up to and including `last` where the step meets it."""
 
     first: int
     last: int
     step: int = 1
+    section: ClassVar[Section] = KEY_FORMS["integers"]
 
-    def __post_init__(self) -> None:
-        found = Findings("keys")
-        ends = (self.first, self.last)
-        if not all(is_whole(end) and -_INT64 <= end < _INT64 for end in ends):
-            found.add(
-                "integers",
-                f"the ends {show(self.first)} and {show(self.last)} must be 64-bit whole numbers",
-                "write integers = [1, 265]",
-            )
-        elif self.first > self.last:
-            found.add(
-                "integers",
-                f"the range is empty: {self.first} is above {self.last}",
-                f"write integers = [{self.last}, {self.first}]",
-            )
-        check_whole(found, "step", self.step, "step = 1", high=_INT64 - 1)
-        found.finish()
+    def check(self, found: Findings, unread: frozenset[str] = frozenset()) -> None:  # noqa: ARG002
+        """Note what is wrong with the ends and the step."""
+        first, last = self.first, self.last
+        if not all(is_whole(end) and -_INT64 <= end < _INT64 for end in (first, last)):
+            what = f"the ends {show(first)} and {show(last)} must be 64-bit whole numbers"
+            found.add("integers", what, "write integers = [1, 265]")
+        elif first > last:
+            what = f"the range is empty: {first} is above {last}"
+            found.add("integers", what, f"write integers = [{last}, {first}]")
+        _, step = self.section.fields
+        step.kind.check(found, step.name, self.step, step.example)
 
     @property
     def sql_type(self) -> SqlType:
@@ -100,7 +94,7 @@ class IntegerKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class DateKeys:
+class DateKeys(Checked):
     """Dates (or timestamps) from `first` to `last`, both included, `count` `unit`s apart.
 
     `unit` is one of minute, hour, day, week, month, quarter, year. Key number i is
@@ -111,20 +105,17 @@ class DateKeys:
     last: date
     count: int = 1
     unit: str = "day"
+    section: ClassVar[Section] = KEY_FORMS["dates"]
 
-    def __post_init__(self) -> None:
-        found = Findings("keys")
-        step_good = check_whole(found, "step", self.count, 'step = "1 day"', high=10**6)
+    def check(self, found: Findings, unread: frozenset[str] = frozenset()) -> None:  # noqa: ARG002
+        """Note what is wrong with the ends and the step, then with both together."""
+        step_good = Whole(high=10**6).check(found, "step", self.count, 'step = "1 day"')
         if not is_a(self.unit, str) or self.unit not in UNITS:
-            found.add(
-                "step",
-                f"{show(self.unit)} is not a unit of time",
-                f'write step = "1 day"; the units are {", ".join(UNITS)}',
-            )
+            fix = f'write step = "1 day"; the units are {", ".join(UNITS)}'
+            found.add("step", f"{show(self.unit)} is not a unit of time", fix)
             step_good = False
         if self._ends_fit(found) and step_good:
             self._check_step(found)
-        found.finish()
 
     def _ends_fit(self, found: Findings) -> bool:
         first, last = self.first, self.last
@@ -134,17 +125,11 @@ class DateKeys:
         elif isinstance(first, datetime) != isinstance(last, datetime):
             found.add("dates", "one end is a date and the other a timestamp", example)
         elif _aware(first) or _aware(last):
-            found.add(
-                "dates",
-                "an end of the range has a UTC offset",
-                f"write it without one: dates = [{_local(first)}, {_local(last)}]",
-            )
+            fix = f"write it without one: dates = [{_local(first)}, {_local(last)}]"
+            found.add("dates", "an end of the range has a UTC offset", fix)
         elif first > last:
-            found.add(
-                "dates",
-                f"the range is empty: {first} is after {last}",
-                f"write dates = [{last.isoformat()}, {first.isoformat()}]",
-            )
+            what = f"the range is empty: {first} is after {last}"
+            found.add("dates", what, f"write dates = [{last.isoformat()}, {first.isoformat()}]")
         else:
             return True
         return False
@@ -152,18 +137,12 @@ class DateKeys:
     def _check_step(self, found: Findings) -> None:
         first, last = self.first, self.last
         if self.unit in ("minute", "hour") and not isinstance(first, datetime):
-            found.add(
-                "step",
-                f"a step of {self.unit}s goes between timestamps, and these are dates",
-                f"write dates = [{first}T00:00:00, {last}T23:00:00]",
-            )
+            what = f"a step of {self.unit}s goes between timestamps, and these are dates"
+            found.add("step", what, f"write dates = [{first}T00:00:00, {last}T23:00:00]")
         if self.unit in _MONTHS and first.day > 28:
-            found.add(
-                "dates",
-                f"steps of a {self.unit} from day {first.day} miss the shorter months",
-                f"start on a day up to 28: dates = [{first.replace(day=1).isoformat()}, "
-                f"{last.isoformat()}]",
-            )
+            what = f"steps of a {self.unit} from day {first.day} miss the shorter months"
+            ends = f"[{first.replace(day=1).isoformat()}, {last.isoformat()}]"
+            found.add("dates", what, f"start on a day up to 28: dates = {ends}")
 
     @property
     def sql_type(self) -> SqlType:
@@ -182,17 +161,12 @@ class DateKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class TableKeys:
+class TableKeys(Checked):
     """The distinct values of a column of a public table, in their own order."""
 
     table: str
     column: str
-
-    def __post_init__(self) -> None:
-        found = Findings("keys")
-        check_text(found, "table", self.table, 'table = "diseases"')
-        check_text(found, "column", self.column, 'column = "name"')
-        found.finish()
+    section: ClassVar[Section] = KEY_FORMS["table"]
 
     @property
     def sql_type(self) -> None:
@@ -233,26 +207,11 @@ def comparable(one: SqlType, other: SqlType) -> bool:
 
 
 # Keys of the first kind do not all exist in a column of the second.
-_LOSSY = frozenset(
-    {
-        (Kind.FLOAT, Kind.INTEGER),
-        (Kind.TIMESTAMP, Kind.DATE),
-    }
-)
+_LOSSY = ((Kind.FLOAT, Kind.INTEGER), (Kind.TIMESTAMP, Kind.DATE))
 
 
 def _value_type(value: object) -> SqlType | None:
-    for python_type, sql_type in (
-        (bool, BOOLEAN),
-        (int, BIGINT),
-        (float, DOUBLE),
-        (str, VARCHAR),
-        (datetime, TIMESTAMP),
-        (date, DATE),
-    ):
-        if isinstance(value, python_type):
-            return sql_type
-    return None
+    return next((own for kind, own in _VALUE_TYPES.items() if isinstance(value, kind)), None)
 
 
 def _check_values(found: Findings, values: tuple[object, ...]) -> None:
@@ -268,25 +227,15 @@ def _check_values(found: Findings, values: tuple[object, ...]) -> None:
         assert kind is not None
         kinds.setdefault(kind, value)
     if len(kinds) > 1:
-        (_, one), (_, other) = list(kinds.items())[:2]
-        found.add(
-            "",
-            f"the keys are of several types: {show(one)} is {kind_of(one)}, "
-            f"{show(other)} is {kind_of(other)}",
-            "write all of them as the column's type, for example all as strings",
-        )
+        examples = ", ".join(f"{show(one)} is {kind_of(one)}" for one in list(kinds.values())[:2])
+        fix = "write all of them as the column's type, for example all as strings"
+        found.add("", f"the keys are of several types: {examples}", fix)
         return
-    if len(set(values)) < len(values):
-        seen: set[object] = set()
-        for twice in values:
-            if twice in seen:
-                break
-            seen.add(twice)
-        more = len(values) - len(set(values)) - 1
+    twice = Counter(values) - Counter(set(values))
+    if twice:
+        more = f", and {twice.total() - 1} more are" if twice.total() > 1 else ""
         found.add(
-            "",
-            f"the key {show(twice)} is there twice" + (f", and {more} more are" if more else ""),
-            "keep each key once",
+            "", f"the key {show(next(iter(twice)))} is there twice{more}", "keep each key once"
         )
 
 

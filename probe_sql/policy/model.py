@@ -1,8 +1,8 @@
-"""What a policy says, as frozen values: the whole of what is public.
+"""The objects of a policy, as frozen values: columns, tables, budget, resources.
 
 These are also the objects for people who build policies in code. Each one checks
 itself on construction and raises `PolicyError` with all it found, so a value that
-exists is a value that is sound.
+exists is a value that is sound. What must hold between objects is in `cross`.
 """
 
 from __future__ import annotations
@@ -10,42 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.errors import PolicyError, Problem
-from probe_sql.options import updated
-from probe_sql.policy import cross, schema, shape
-from probe_sql.policy.checks import (
-    Findings,
-    as_tuple,
-    check_positive,
-    check_text,
-    check_whole,
-    is_a,
-    show,
-)
-from probe_sql.policy.keys import KeySet, TableKeys
-from probe_sql.policy.names import find, frozen, place
-from probe_sql.policy.resources import Resources
-from probe_sql.types import BIGINT, DOUBLE, VARCHAR, SqlType, parse_type
+from probe_sql.loss import Loss
+from probe_sql.policy import fields
+from probe_sql.policy.keys import KeySet, misfit
+from probe_sql.policy.kinds import Findings, show
+from probe_sql.policy.names import bare, find, meant, normal_name, place, quoted
+from probe_sql.policy.section import Checked, Section
+from probe_sql.types import BIGINT, DOUBLE, SqlType, parse_type
 
 Number = int | float
-Schemas = Mapping[str, Mapping[str, SqlType]]
 
-EPSILON_LOW, EPSILON_HIGH = 1e-12, 1e6  # one unit of the ledger; beyond any use
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-_SHARES = ("per_query", "least", "failure")  # optional, and never above the whole epsilon
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(Checked):
     """A column the analyst may use; anything not declared cannot be used at all.
 
     `bounds` are inclusive and clamp values inside aggregates. `scale` is the number of
-    decimals that are kept exactly; `granularity` the grid of anything else.
+    decimals that are kept exactly; `granularity` the grid of anything else. `about` tells
+    analysts what the column holds.
     """
 
     name: str
@@ -54,12 +42,27 @@ class Column:
     scale: int | None = None
     granularity: Fraction | None = None
     keys: KeySet | None = None
+    about: str | None = None
+    section: ClassVar[Section] = fields.COLUMN
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", as_tuple(self.bounds))
-        found = Findings(place("columns", str(self.name)))
-        shape.check_column(found, self)
-        found.finish()
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:  # noqa: ARG002
+        """One type, and one way to round values."""
+        if found.problems:
+            return
+        if self.scale is not None and self.granularity is not None:
+            what = "scale and granularity both say how values are rounded"
+            found.add("granularity", what, "keep one: scale for decimals, granularity for the rest")
+            return
+        declared = self.type
+        implied = self.keys.sql_type if self.keys is not None else None
+        known = declared or implied
+        if known is not None:
+            check_numeric(found, "", self, known, f"the column is {known.name}")
+        if declared is not None and self.keys is not None:
+            why = misfit(self.keys, declared)
+            if why is not None:
+                fix = f'write keys as {declared.name} values, or type = "{implied}"'
+                found.add("keys", why, fix)
 
     @property
     def resolved_type(self) -> SqlType | None:
@@ -77,8 +80,16 @@ class Column:
         return None
 
 
+def check_numeric(found: Findings, at: str, column: Column, known: SqlType, why: str) -> None:
+    """A column of another type has none of the settings of numbers."""
+    for name in () if known.numeric else ("bounds", "scale", "granularity"):
+        if getattr(column, name) is not None:
+            key = f"{at}.{name}" if at else name
+            found.add(key, f"{name} is for numbers, and {why}", f"remove {name}")
+
+
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Checked):
     """What is protected: one row (`column` is None), or all rows of one user."""
 
     column: str | None = None
@@ -86,33 +97,47 @@ class Unit:
     max_groups: int | None = None
     max_rows_per_group: int | None = None
     null: str = "refuse"  # rows without a user: 'refuse' | 'drop' | 'own'
+    section: ClassVar[Section] = fields.UNIT
 
-    def __post_init__(self) -> None:
-        found = Findings("unit")
-        shape.check_unit(found, self)
-        found.finish()
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:
+        """A row without caps, or a column with a cap on the rows of one user."""
+        if not {"column", "max_rows"} <= sound:
+            return
+        if self.column is not None:
+            if self.max_rows is None:
+                found.add("max_rows", "the rows of one user are not capped", "write max_rows = 10")
+            return
+        for name in ("max_rows", "max_groups", "max_rows_per_group"):
+            if getattr(self, name) is not None:
+                what = f"{name} caps what one user adds, and no user column is named"
+                found.add(name, what, 'write unit = { column = "patient_id", max_rows = 10 }')
 
 
 @dataclass(frozen=True, slots=True)
-class JointKeys:
+class JointKeys(Checked):
     """A public table whose rows are the allowed combinations of several GROUP BY columns."""
 
     columns: tuple[str, ...]
     table: str
     table_columns: tuple[str, ...] = ()  # empty: the same names as `columns`
+    section: ClassVar[Section] = fields.JOINT_KEYS
 
-    def __post_init__(self) -> None:
-        for name in ("columns", "table_columns"):
-            object.__setattr__(self, name, as_tuple(getattr(self, name)))
-        if not self.table_columns:
-            object.__setattr__(self, "table_columns", self.columns)
-        found = Findings("keys")
-        shape.check_joint(found, self)
-        found.finish()
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:
+        """Two columns or more, and as many of the public table."""
+        own, other = self.columns, self.table_columns or self.columns
+        if "columns" in sound and len(own) < 2:
+            keys = f'keys = {{ table = "...", column = {quoted(own[0])} }}'
+            fix = f"write {keys} at the column {own[0]}"
+            found.add("columns", "joint keys are for two columns or more", fix)
+        if {"columns", "table_columns"} <= sound and len(other) != len(own):
+            what = f"{len(own)} columns cannot match {len(other)}"
+            found.add("table_columns", what, "name one column of the table for each of columns")
+        object.__setattr__(self, "columns", () if found.problems else own)
+        object.__setattr__(self, "table_columns", () if found.problems else other)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Checked):
     """A private table (or view): its columns, unit, and public hints."""
 
     name: str
@@ -121,42 +146,42 @@ class Table:
     rows_per_group: int | None = None
     joint_keys: tuple[JointKeys, ...] = ()
     ranges: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
+    section: ClassVar[Section] = fields.TABLE
 
-    def __post_init__(self) -> None:
-        found = Findings(place("tables", str(self.name)))
-        if check_text(found, "", self.name, "[tables.patients]"):
-            self._check(found)
-        found.finish()
-        object.__setattr__(self, "columns", frozen(self.columns))
-        object.__setattr__(self, "ranges", frozen({k: float(v) for k, v in self.ranges.items()}))
-        self._use_declared_spelling()
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:
+        """There are columns, and the unit and the joint keys name declared ones."""
+        if "columns" not in sound:
+            return
+        header = f"[tables.{bare(self.name)}.columns]"
+        if not self.columns:
+            what = "the table declares no column, so nothing could be asked of it"
+            found.add("columns", what, f"add {header} with a line per column")
+        named = [("unit.column", self.unit.column)] if self.unit.column is not None else []
+        seen: set[frozenset[str]] = set()
+        for index, joint in enumerate(self.joint_keys):
+            at = f"keys[{index}].columns"
+            named += [(at, name) for name in joint.columns]
+            together = frozenset(map(normal_name, joint.columns))
+            if together in seen:
+                what = "the same columns have joint keys already"
+                found.add(at, what, "remove one of the two [[...keys]]")
+            seen |= {together} if together else set()
+        for at, name in named:
+            if self.find_column(name) is None:
+                fix = meant(name, self.columns, f"add {bare(name)} = {{}} under {header}")
+                found.add(at, f"the table has no column {quoted(name)}", fix)
 
-    def _check(self, found: Findings) -> None:
-        shape.check_columns(found, self.columns, Column, self.name)
-        if not is_a(self.unit, Unit):
-            found.add("unit", "this is not a Unit", 'write unit = "row"')
-        if self.rows_per_group is not None:
-            check_whole(found, "rows_per_group", self.rows_per_group, "rows_per_group = 1000")
-        object.__setattr__(self, "joint_keys", as_tuple(self.joint_keys))
-        joint = self.joint_keys
-        if not is_a(joint, tuple) or not all(is_a(one, JointKeys) for one in joint):
-            found.add("keys", "these are not JointKeys", "write a tuple of JointKeys")
-        elif is_a(self.columns, Mapping) and is_a(self.unit, Unit):
-            shape.check_references(found, self)
-        shape.check_ranges(found, self.ranges)
-
-    def _use_declared_spelling(self) -> None:
-        """So that other rooms may look the names up directly."""
-
-        def spelt(name: str) -> str:
-            column = self.find_column(name)
-            assert column is not None
-            return column.name
-
+    def settle(self) -> None:
+        """Spell names as they are declared, so that other rooms may look them up directly."""
+        spelling = {normal_name(name): name for name in self.columns}
         if self.unit.column is not None:
-            object.__setattr__(self, "unit", replace(self.unit, column=spelt(self.unit.column)))
-        joint = tuple(replace(j, columns=tuple(map(spelt, j.columns))) for j in self.joint_keys)
-        object.__setattr__(self, "joint_keys", joint)
+            unit = replace(self.unit, column=spelling[normal_name(self.unit.column)])
+            object.__setattr__(self, "unit", unit)
+        joint = (
+            replace(one, columns=tuple(spelling[normal_name(name)] for name in one.columns))
+            for one in self.joint_keys
+        )
+        object.__setattr__(self, "joint_keys", tuple(joint))
 
     def find_column(self, name: str) -> Column | None:
         """The declared column of that name in any case, or None."""
@@ -164,21 +189,31 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicTable:
+class PublicTable(Checked):
     """A table whose content is public: exact, joinable on its key."""
 
     name: str
     key: tuple[str, ...]
     columns: Mapping[str, Column] = field(default_factory=lambda: _EMPTY)
     path: str | None = None  # a CSV or Parquet file; None: a table of the database
+    section: ClassVar[Section] = fields.PUBLIC
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", as_tuple(self.key))
-        found = Findings(place("public", str(self.name)))
-        if check_text(found, "", self.name, "[public.diseases]"):
-            shape.check_public(found, self, Column)
-        found.finish()
-        object.__setattr__(self, "columns", frozen(self.columns))
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:  # noqa: ARG002
+        """Columns without keys, a key among the columns if any are declared, a local file."""
+        for name, column in self.columns.items():
+            if column.keys is not None:
+                what = "a public column needs no keys: its values are public"
+                found.add(place("columns", name, "keys"), what, "remove keys")
+        for name in self.key if self.columns else ():
+            if self.find_column(name) is None:
+                fix = meant(name, self.columns, f'add {bare(name)} = "VARCHAR" to columns')
+                found.add("key", f"the key column {quoted(name)} is not among the columns", fix)
+        if self.path is not None and "://" in self.path:
+            what = "a public table is read from a local file, not over the network"
+            found.add("path", what, 'copy the file here and write path = "zones.parquet"')
+
+    def settle(self) -> None:
+        """Spell the key as its columns are declared."""
         if self.columns:
             declared = (self.find_column(name) for name in self.key)
             object.__setattr__(self, "key", tuple(c.name for c in declared if c is not None))
@@ -189,7 +224,7 @@ class PublicTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Checked):
     """Epsilon of the whole database for ever, of one query by default, and per analyst.
 
     Privacy: an analyst's budget caps that analyst, the database's caps everyone together.
@@ -205,29 +240,20 @@ class Budget:
     failure: float | None = None
     failures: int = 1
     holds: int = 4
+    section: ClassVar[Section] = fields.BUDGET
 
-    def __post_init__(self) -> None:
-        found = Findings("budget")
-        whole = self._amount(found, "epsilon", self.epsilon, "epsilon = 10.0")
-        for key in _SHARES:
-            if getattr(self, key) is not None:
-                self._share(found, key, getattr(self, key), whole)
-        check_whole(found, "failures", self.failures, "failures = 1")
-        check_whole(found, "holds", self.holds, "holds = 4")
-        if is_a(self.analysts, Mapping):
-            for analyst, epsilon in self.analysts.items():
-                key = place("analysts", str(analyst))
-                if check_text(found, key, analyst, "the analyst's name, as in maria = 4.0"):
-                    self._share(found, key, epsilon, whole)
-        else:
-            found.add("analysts", "this must be a table of names and epsilons", "maria = 4.0")
-        found.finish()
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        for key in _SHARES:
-            if getattr(self, key) is not None:
-                object.__setattr__(self, key, float(getattr(self, key)))
-        analysts = {name: float(epsilon) for name, epsilon in self.analysts.items()}
-        object.__setattr__(self, "analysts", frozen(analysts))
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:
+        """No part of the whole epsilon is more than the whole."""
+        if "epsilon" not in sound:
+            return
+        whole = show(self.epsilon)
+        shares = {name: getattr(self, name) for name in ("per_query", "least", "failure")}
+        shares |= {place("analysts", name): value for name, value in self.analysts.items()}
+        for key, value in shares.items():
+            if value is not None and value > self.epsilon:
+                name = key.removeprefix("analysts.")
+                what = f"{show(value)} is more than the whole database's {whole}"
+                found.add(key, what, f"write {name} = {whole} or less, or raise self.epsilon")
 
     @property
     def usual(self) -> float:
@@ -237,129 +263,34 @@ class Budget:
         return min(Accuracy().epsilon, self.epsilon)
 
     @property
-    def least_price(self) -> float:
+    def least_price(self) -> Loss:
         """What every scan that starts costs at least."""
-        return self.usual / 10_000 if self.least is None else self.least
+        return Loss.asked(self.usual / 10_000 if self.least is None else self.least)
 
     @property
-    def failure_price(self) -> float:
+    def failure_price(self) -> Loss:
         """What a scan costs that fails or is cancelled; never below the least."""
         failure = self.usual / 10 if self.failure is None else self.failure
-        return max(failure, self.least_price)
-
-    def _amount(self, found: Findings, key: str, value: object, example: str) -> bool:
-        return check_positive(found, key, value, example, EPSILON_HIGH, EPSILON_LOW)
-
-    def _share(self, found: Findings, key: str, value: float, whole: bool) -> None:
-        name = key.removeprefix("analysts.")
-        if self._amount(found, key, value, f"{name} = 1.0") and whole and value > self.epsilon:
-            found.add(
-                key,
-                f"{show(value)} is more than the whole database's {show(self.epsilon)}",
-                f"write {name} = {show(self.epsilon)} or less, or raise budget.epsilon",
-            )
+        return max(Loss.asked(failure), self.least_price)
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """Everything that is public about a database. Nothing is ever inferred from data.
+class Resources(Checked):
+    """`[engine]`: memory and threads of scans, the directory for what does not fit, and how many
+    scans of one database may run at once. They share the rest, each a fixed part.
 
-    Privacy: an unsound policy cannot be constructed, so no later room meets a table
-    that is both private and public, or keys that come from private rows.
+    Privacy: whether a scan fits depends on the rows. An analyst who chose these limits could
+    set them where one row decides, so they are the owner's, as is the rest of the policy.
     """
 
-    budget: Budget
-    tables: Mapping[str, Table]
-    public: Mapping[str, PublicTable] = field(default_factory=lambda: _EMPTY)
-    defaults: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
-    ledger: str | None = None
-    source: str | None = None  # the file it was read from, for messages
-    engine: Resources = field(default_factory=Resources)
-    digest: str | None = field(default=None, compare=False, repr=False)  # of that file
+    memory: str | None = None  # None: four fifths of the machine's
+    threads: int | None = None  # None: one for each core
+    spill: str | None = None  # None: the system's directory for temporary files
+    scans: int = 1
+    section: ClassVar[Section] = fields.ENGINE
 
-    def __post_init__(self) -> None:
-        problems = self.problems()
-        if problems:
-            raise PolicyError(problems, self.source or "policy")
-        tables = {name: cross.spelt(table, self.public) for name, table in self.tables.items()}
-        object.__setattr__(self, "tables", frozen(tables))
-        object.__setattr__(self, "public", frozen(self.public))
-        object.__setattr__(self, "defaults", cross.checked_defaults(self.defaults))
-
-    def problems(self) -> tuple[Problem, ...]:
-        """What is wrong between the parts; construction raises it, so none is left after."""
-        found = Findings("")
-        sound = is_a(self.budget, Budget)
-        if not sound:
-            found.add("budget", "this is not a Budget", "build a Budget(epsilon=10.0)")
-        sound &= shape.check_named(found, "tables", self.tables, Table)
-        sound &= shape.check_named(found, "public", self.public, PublicTable)
-        if not is_a(self.engine, Resources):
-            found.add("engine", "these are not Resources", 'build Resources(memory="4GB")')
-        if self.ledger is not None:
-            check_text(found, "ledger", self.ledger, 'ledger = "clinic.ledger"')
-        if sound:
-            if not self.tables:
-                found.add(*cross.NO_TABLE)
-            found.problems += cross.problems(self.budget, self.tables, self.public, self.defaults)
-        return tuple(found.problems)
-
-    def validate(self, schemas: Schemas | None = None) -> Policy:
-        """Return self; raise `PolicyError` for problems, against the schemas if given."""
-        problems = self.problems() + (self.check_schema(schemas) if schemas is not None else ())
-        if problems:
-            raise PolicyError(problems, self.source or "policy")
-        return self
-
-    def check_schema(self, schemas: Schemas) -> tuple[Problem, ...]:
-        """Where the policy contradicts the sources' schemas: table -> column -> type.
-
-        `schemas` covers all sources: the database's tables and the files of public ones.
-        """
-        return tuple(schema.problems(self, schemas))
-
-    def with_types(self, schemas: Schemas) -> Policy:
-        """A copy whose columns have the sources' types; `PolicyError` if they contradict.
-
-        Private tables keep the declared columns alone. Public tables gain every column of
-        their schema: they are exact and for everyone.
-        """
-        self.validate(schemas)
-        return schema.with_types(self, schemas, Column)
-
-    def accuracy(self) -> Accuracy:
-        """Options of a query that names none: the policy's, else the engine's.
-
-        Privacy: the epsilon is within the whole database's, whichever says it.
-        """
-        return updated(Accuracy(), {"epsilon": self.budget.usual, **self.defaults})
-
-    def prices(self) -> Budget:
-        """The budget as the ledger needs it: with the epsilon of a query, whoever names it."""
-        return replace(self.budget, per_query=self.accuracy().epsilon)
-
-    def find_table(self, name: str) -> Table | None:
-        """The private table of that name in any case, or None."""
-        return find(self.tables, name)
-
-    def find_public(self, name: str) -> PublicTable | None:
-        """The public table of that name in any case, or None."""
-        return find(self.public, name)
-
-    def column_type(self, table: str, column: str) -> SqlType | None:
-        """Type of a column of a private or public table; None where nothing tells it.
-
-        Keys from a public table have that column's type, and are text where it is unknown.
-        """
-        owner = self.find_table(table) or self.find_public(table)
-        found = owner.find_column(column) if owner is not None else None
-        if found is None:
-            return None
-        if found.type is None and isinstance(found.keys, TableKeys):
-            public = self.column_type(found.keys.table, found.keys.column)
-            return public or found.resolved_type or VARCHAR
-        return found.resolved_type
-
-    def beside(self, path: str) -> Path:
-        """`path` as the policy file means it: relative to the file's own folder."""
-        return Path(self.source or "policy").parent / path
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:  # noqa: ARG002
+        """No more scans at once than threads."""
+        if self.threads is not None and self.scans > self.threads:
+            what = f"{self.scans} scans cannot run on {self.threads} threads"
+            found.add("scans", what, f"write scans = {self.threads}, or give more threads")

@@ -23,7 +23,7 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-def fold(name: str) -> str:
+def normal_name(name: str) -> str:
     """The form in which two spellings of one SQL name are equal."""
     return name.lower()
 
@@ -32,8 +32,8 @@ def find(mapping: Mapping[str, T], name: str) -> T | None:
     """Look `name` up as SQL does, without regard to case; None if it is absent."""
     if name in mapping:
         return mapping[name]
-    folded = fold(name)
-    return next((value for key, value in mapping.items() if fold(key) == folded), None)
+    folded = normal_name(name)
+    return next((value for key, value in mapping.items() if normal_name(key) == folded), None)
 
 
 def by_name(*items: N) -> dict[str, N]:
@@ -69,9 +69,15 @@ def place(*parts: str | int) -> str:
 
 def suggest(word: str, known: Iterable[str]) -> str | None:
     """The known name that `word` most likely misspells."""
-    originals = {fold(name): name for name in known}
-    close = difflib.get_close_matches(fold(word), originals, n=1, cutoff=0.6)
+    originals = {normal_name(name): name for name in known}
+    close = difflib.get_close_matches(normal_name(word), originals, n=1, cutoff=0.6)
     return originals[close[0]] if close else None
+
+
+def meant(word: str, known: Iterable[str], otherwise: str) -> str:
+    """A fix for a name that does not exist: the one that was meant, if one is near."""
+    near = suggest(word, known)
+    return otherwise if near is None else f"did you mean {quoted(near)}? Otherwise {otherwise}"
 
 
 def storable(text: str) -> bool:

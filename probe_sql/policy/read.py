@@ -9,20 +9,12 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from probe_sql import arguments
 from probe_sql.errors import OperationalError, PolicyError, Problem
-from probe_sql.policy import cross
 from probe_sql.policy.locate import Lines
-from probe_sql.policy.model import Budget, Policy, PublicTable, Table
-from probe_sql.policy.parts import Reader
-from probe_sql.policy.resources import Resources
-
-_TOP = ("budget", "defaults", "tables", "public", "ledger", "engine")
-_BUDGET = ("epsilon", "per_query", "analysts", "least", "failure", "failures", "holds")
-_ENGINE = ("memory", "threads", "spill")
-_STAND_IN = Budget(1e6)  # where the real one is broken, so that the rest is still checked
+from probe_sql.policy.parts import read
+from probe_sql.policy.policy import Policy
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
@@ -66,10 +58,9 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise PolicyError([_syntax(error, text)], source) from None
-    reader = Reader()
-    policy = _read(reader, document, source)
-    if policy is None:
-        raise PolicyError(with_lines(dict.fromkeys(reader.problems), text), source)
+    policy, problems = read(document, source)
+    if problems:
+        raise PolicyError(with_lines(dict.fromkeys(problems), text), source)
     return policy
 
 
@@ -95,44 +86,3 @@ def _syntax(error: Exception, text: str) -> Problem:
         message = message.removesuffix(" (at end of document)")
     fix = "correct this line: strings need quotes, lists commas, a table one header"
     return Problem("file", f"it is not valid TOML: {message}", fix, line)
-
-
-def _read(reader: Reader, document: dict[str, Any], source: str) -> Policy | None:
-    """The policy, or None once the reader has noted a problem."""
-    top = reader.fields("", document, _TOP)
-    budget = _budget(reader, top)
-    tables: dict[str, Table] = {}
-    for name, raw in reader.named("tables", top.get("tables", {})):
-        table = reader.table(name, raw)
-        if table is not None:
-            tables[name] = table
-    public: dict[str, PublicTable] = {}
-    for name, raw in reader.named("public", top.get("public", {})):
-        shared = reader.public(name, raw)
-        if shared is not None:
-            public[name] = shared
-    defaults, ledger = top.get("defaults", {}), top.get("ledger")
-    raw = reader.fields("engine", top.get("engine", {}), _ENGINE)
-    engine = reader.build("engine", "engine", lambda: Resources(**raw)) or Resources()
-    policy = reader.build(
-        "", "", lambda: Policy(budget, tables, public, defaults, ledger, source, engine)
-    )
-    if top.get("tables"):
-        # Then tables that could not be built are the reason, and reported.
-        reader.problems = [p for p in reader.problems if p != Problem(*cross.NO_TABLE)]
-    return policy if not reader.problems else None
-
-
-def _budget(reader: Reader, top: dict[str, Any]) -> Budget:
-    if "budget" not in top:
-        reader.report("budget", "the budget is missing", "add [budget] with epsilon = 10.0")
-        return _STAND_IN
-    raw = reader.fields("budget", top["budget"], _BUDGET)
-    if not isinstance(top["budget"], dict):
-        return _STAND_IN
-    if "epsilon" not in raw:
-        what = "the whole database's epsilon is missing"
-        reader.report("budget.epsilon", what, "write epsilon = 10.0")
-        raw["epsilon"] = _STAND_IN.epsilon
-    budget = reader.build("budget", "budget", lambda: Budget(**raw))
-    return budget or _STAND_IN

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from probe_sql.errors import Problem
-from probe_sql.policy.checks import Findings
+from probe_sql.policy.cross import Publics, Tables
 from probe_sql.policy.keys import TableKeys, comparable, misfit
-from probe_sql.policy.names import bare, find, fold, place, quoted, suggest
+from probe_sql.policy.kinds import Findings
+from probe_sql.policy.model import Column, PublicTable, Table, check_numeric
+from probe_sql.policy.names import bare, find, meant, normal_name, place, quoted
 from probe_sql.types import SqlType
-
-if TYPE_CHECKING:
-    from probe_sql.policy.model import Column, Policy, PublicTable, Table
 
 Schema = Mapping[str, SqlType]
 Schemas = Mapping[str, Schema]
 
 
-def problems(policy: Policy, schemas: Schemas) -> list[Problem]:
-    """Every contradiction between the policy and the schemas."""
+def problems(tables: Tables, public: Publics, schemas: Schemas) -> list[Problem]:
+    """Find every contradiction between the tables of a policy and the schemas."""
     found = Findings("")
-    for table in policy.tables.values():
+    for table in tables.values():
         _check_private(found, table, schemas)
-    for public in policy.public.values():
-        _check_public(found, public, schemas)
+    for other in public.values():
+        _check_public(found, other, schemas)
     return found.problems
 
 
@@ -44,7 +42,7 @@ def _check_private(found: Findings, table: Table, schemas: Schemas) -> None:
                 pair = (column.keys.table, column.keys.column)
                 _check_domain(found, f"{where}.keys", column.name, actual, pair, schemas)
     if table.unit.column is not None and find(schema, table.unit.column) is None:
-        what = f"{table.name} has no column {quoted(table.unit.column)}, and without it rows of "
+        what = f"{table.name} has no column {quoted(table.unit.column)}, and without it rows "
         what += "of one person cannot be told from those of another"
         found.add(f"{at}.unit.column", what, "keep that column in the table or view")
     for index, joint in enumerate(table.joint_keys):
@@ -79,11 +77,7 @@ def _check_column(found: Findings, at: str, column: Column, actual: SqlType) -> 
     if column.type is not None and column.type.kind is not actual.kind:
         what = f"the policy says {column.type.name} and the database {actual.name}"
         found.add(f"{at}.type", what, f"write type = {quoted(actual.name)}, or remove type")
-    if not actual.numeric:
-        for name in ("bounds", "scale", "granularity"):
-            if getattr(column, name) is not None:
-                what = f"{name} is for numbers, and the column is {actual.name}"
-                found.add(f"{at}.{name}", what, f"remove {name}")
+    check_numeric(found, at, column, actual, f"the column is {actual.name}")
     if column.keys is not None and (why := misfit(column.keys, actual)) is not None:
         found.add(f"{at}.keys", why, f"write the keys as {actual.name} values")
 
@@ -111,42 +105,41 @@ def _check_domain(
 def _column(found: Findings, at: str, table: str, name: str, schema: Schema) -> SqlType | None:
     actual = find(schema, name)
     if actual is None:
-        near = suggest(name, schema)
-        fix = f"did you mean {quoted(near)}?" if near else f"remove {bare(name)}"
+        fix = meant(name, schema, f"remove {bare(name)}")
         found.add(at, f"{table} has no column {quoted(name)} in the database", fix)
     return actual
 
 
 def _no_table(found: Findings, at: str, name: str, schemas: Schemas) -> None:
-    near = suggest(name, schemas)
-    fix = f"did you mean {quoted(near)}?" if near else f"remove it, or create {bare(name)}"
+    fix = meant(name, schemas, f"remove it, or create {bare(name)}")
     found.add(at, f"the database has no table {quoted(name)}", fix)
 
 
-def with_types(policy: Policy, schemas: Schemas, column: type[Column]) -> Policy:
-    """The policy with every column's type taken from a schema that it agrees with."""
-    tables = {}
-    for name, table in policy.tables.items():
+def with_types(
+    tables: Tables, public: Publics, schemas: Schemas
+) -> tuple[dict[str, Table], dict[str, PublicTable]]:
+    """Take every column's type from schemas that the tables agree with."""
+    typed = {}
+    for name, table in tables.items():
         schema = _schema(schemas, name)
         columns = {c.name: replace(c, type=find(schema, c.name)) for c in table.columns.values()}
-        tables[name] = replace(table, columns=columns)
-    public = {
-        name: replace(table, columns=_public_columns(table, _schema(schemas, name), column))
-        for name, table in policy.public.items()
+        typed[name] = replace(table, columns=columns)
+    return typed, {
+        name: replace(table, columns=_public_columns(table, _schema(schemas, name)))
+        for name, table in public.items()
     }
-    return replace(policy, tables=tables, public=public)
 
 
-def _public_columns(table: PublicTable, schema: Schema, column: type[Column]) -> dict[str, Column]:
+def _public_columns(table: PublicTable, schema: Schema) -> dict[str, Column]:
     """All columns of the schema, under the policy's spelling where it has one."""
-    spelling = {fold(name): name for name in (*table.key, *table.columns)}
+    spelling = {normal_name(name): name for name in (*table.key, *table.columns)}
     columns: dict[str, Column] = {}
     for name, actual in schema.items():
         if find(columns, name) is not None:
             continue  # a frame may hold A and a; SQL cannot tell them apart
-        own = spelling.get(fold(name), name)
+        own = spelling.get(normal_name(name), name)
         declared = table.find_column(own)
-        columns[own] = replace(declared or column(own), type=actual)
+        columns[own] = replace(declared or Column(own), type=actual)
     return columns
 
 

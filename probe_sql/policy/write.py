@@ -1,4 +1,4 @@
-"""Write a policy as the TOML that reads back as the same policy."""
+"""Write a policy as the TOML that reads back as the same policy, and the schema of them all."""
 
 from __future__ import annotations
 
@@ -7,104 +7,69 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
-from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.policy.model import Column, Policy, PublicTable, Table, Unit
+from probe_sql.policy.fields import POLICY
+from probe_sql.policy.keys import DateKeys, IntegerKeys, ListKeys
+from probe_sql.policy.model import JointKeys, Resources, Unit
 from probe_sql.policy.names import bare, place, quoted
+from probe_sql.policy.policy import Policy
+from probe_sql.policy.section import ByName, Field, Listed, Part
+from probe_sql.types import SqlType
 
 
 def dump_policy(policy: Policy) -> str:
     """The policy as TOML text; `parse_policy` gives it back, but for its `source`."""
-    lines: list[str] = []
-    if policy.ledger is not None:
-        lines += [f"ledger = {quoted(policy.ledger)}", ""]
-    budget = policy.budget
-    lines += ["[budget]", f"epsilon = {_value(budget.epsilon)}"]
-    for name in ("per_query", "least", "failure"):
-        if getattr(budget, name) is not None:
-            lines.append(f"{name} = {_value(getattr(budget, name))}")
-    for name, usual in (("failures", 1), ("holds", 4)):
-        if getattr(budget, name) != usual:
-            lines.append(f"{name} = {_value(getattr(budget, name))}")
-    if budget.analysts:
-        lines += ["", "[budget.analysts]", *_pairs(budget.analysts)]
-    if policy.defaults:
-        lines += ["", "[defaults]", *_pairs(policy.defaults)]
-    engine = {name: getattr(policy.engine, name) for name in ("memory", "threads", "spill")}
-    if given := {name: value for name, value in engine.items() if value is not None}:
-        lines += ["", "[engine]", *_pairs(given)]
-    for table in policy.tables.values():
-        lines += _table(table)
-    for public in policy.public.values():
-        lines += _public(public)
-    return "\n".join(lines) + "\n"
+    return "\n".join(_section("", policy)).lstrip("\n") + "\n"
 
 
-def _table(table: Table) -> Iterable[str]:
-    at = place("tables", table.name)
-    yield from ("", f"[{at}]", f"unit = {_unit(table.unit)}")
-    if table.rows_per_group is not None:
-        yield f"rows_per_group = {table.rows_per_group}"
-    yield from ("", f"[{at}.columns]")
-    for column in table.columns.values():
-        yield f"{bare(column.name)} = {_column(column)}"
-    if table.ranges:
-        yield from ("", f"[{at}.ranges]", *_pairs(table.ranges))
-    for joint in table.joint_keys:
-        yield from ("", f"[[{at}.keys]]", f"columns = {_value(joint.columns)}")
-        yield f"table = {quoted(joint.table)}"
-        if joint.table_columns != joint.columns:
-            yield f"table_columns = {_value(joint.table_columns)}"
+def json_schema() -> dict[str, Any]:
+    """The shape of every policy as JSON Schema, which editors complete and check files by.
+
+    It knows each setting alone. What must hold between them is left to `parse_policy`.
+    """
+    about = {"title": "Policy of probe-sql", **POLICY.schema()}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **about}
 
 
-def _public(public: PublicTable) -> Iterable[str]:
-    at = place("public", public.name)
-    yield from ("", f"[{at}]", f"key = {_value(public.key)}")
-    if public.path is not None:
-        yield f"path = {quoted(public.path)}"
-    if public.columns:
-        yield from ("", f"[{at}.columns]")
-        for column in public.columns.values():
-            yield f"{bare(column.name)} = {_column(column)}"
+def _section(at: str, part: Any) -> Iterable[str]:
+    """The lines of an object under its header: first the short settings, then the sections."""
+    sections = []
+    for row, value in _settings(part):
+        if isinstance(value, Mapping) or (isinstance(row.kind, Part) and not _inline(row.kind)):
+            sections.append((row, value))
+        else:
+            yield f"{row.name} = {_value(value)}"
+    for row, value in sections:
+        yield from _below(f"{at}.{row.name}" if at else row.name, row, value)
 
 
-def _unit(unit: Unit) -> str:
-    if unit.column is None and unit.null == "refuse":
-        return quoted("row")
-    names = ("column", "max_rows", "max_groups", "max_rows_per_group", "null")
-    return _inline({name: getattr(unit, name) for name in names})
+def _below(at: str, row: Field, value: Any) -> Iterable[str]:
+    if isinstance(row.kind, Listed):
+        for part in value:
+            yield from ("", f"[[{at}]]", *_section(at, part))
+    elif isinstance(row.kind, ByName) and not _inline(row.kind):
+        for name, part in value.items():
+            where = f"{at}.{place(name)}"
+            yield from ("", f"[{where}]", *_section(where, part))
+    elif isinstance(value, Mapping):
+        yield from ("", f"[{at}]")
+        yield from (f"{bare(name)} = {_value(one)}" for name, one in value.items())
+    else:
+        yield from ("", f"[{at}]", *_section(at, value))
 
 
-def _column(column: Column) -> str:
-    return _inline(
-        {
-            "type": column.type.name if column.type is not None else None,
-            "bounds": column.bounds,
-            "scale": column.scale,
-            "granularity": column.granularity,
-            "keys": _keys(column.keys) if column.keys is not None else None,
-        }
-    )
+def _settings(part: Any) -> Iterable[tuple[Field, Any]]:
+    """The settings that say something: those that are not their defaults, and the unit."""
+    for row in part.section.fields:
+        value = getattr(part, row.attribute)
+        usual = type(part).__dataclass_fields__[row.attribute].default
+        if isinstance(part, JointKeys) and row.name == "table_columns":
+            usual = part.columns
+        if isinstance(value, Unit) or (value != usual and value != {} and value != Resources()):
+            yield row, value
 
 
-def _keys(keys: KeySet) -> Any:
-    if isinstance(keys, ListKeys):
-        return keys.values
-    if isinstance(keys, IntegerKeys):
-        return {"integers": (keys.first, keys.last), "step": keys.step}
-    if isinstance(keys, DateKeys):
-        return {"dates": (keys.first, keys.last), "step": f"{keys.count} {keys.unit}"}
-    return {"table": keys.table, "column": keys.column}
-
-
-def _pairs(values: Mapping[str, Any]) -> Iterable[str]:
-    return (f"{bare(name)} = {_value(value)}" for name, value in values.items())
-
-
-def _inline(values: Mapping[str, Any]) -> str:
-    inside = ", ".join(
-        f"{bare(name)} = {_value(value)}" for name, value in values.items() if value is not None
-    )
-    return f"{{ {inside} }}" if inside else "{}"
+def _inline(kind: Part) -> bool:
+    return kind.section.inline
 
 
 def _value(value: Any) -> str:
@@ -117,8 +82,25 @@ def _value(value: Any) -> str:
         return repr(float(value)) if exact else quoted(str(value))
     if isinstance(value, datetime | date):
         return value.isoformat()
-    if isinstance(value, Mapping):
-        return _inline(value)
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_value, value))}]"
-    return repr(value)
+    if isinstance(value, SqlType):
+        return quoted(value.name)
+    if isinstance(value, ListKeys):
+        return _value(value.values)
+    if value == Unit():
+        return quoted("row")
+    if isinstance(value, int | float):
+        return repr(value)
+    inside = ", ".join(f"{bare(name)} = {_value(one)}" for name, one in _pairs(value))
+    return f"{{ {inside} }}" if inside else "{}"
+
+
+def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, IntegerKeys):
+        return (("integers", (value.first, value.last)), ("step", value.step))
+    if isinstance(value, DateKeys):
+        return (("dates", (value.first, value.last)), ("step", f"{value.count} {value.unit}"))
+    if isinstance(value, Mapping):
+        return value.items()
+    return ((row.name, one) for row, one in _settings(value))

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Unit
-from probe_sql.policy.names import fold
-from probe_sql.scan import build
+from probe_sql.policy.names import normal_name
 from probe_sql.scan.rows import key_value, net
+from probe_sql.sql import build
 from probe_sql.sql.scalar import integer_literal
 
 
@@ -56,7 +56,9 @@ def capped_rows(scan: Scan, joins: list[exp.Join], domain: str | None) -> exp.Su
         again = [join.copy() for join in joins]
         rows = build.select([_everything()], build.subquery(rows, "t"), joins=again)
     assert most is not None
-    others = [name for name in relation.table.columns if fold(name) != fold(unit.column)]
+    others = [
+        name for name in relation.table.columns if normal_name(name) != normal_name(unit.column)
+    ]
     columns = [build.column(name, "t", quoted=True) for name in others]
     _keep(rows, "row_number", person, keys, columns, most)
     return build.subquery(rows, "t")

@@ -6,7 +6,6 @@ Its columns are `o`, the place of the group from 0, and `k0`, `k1`, ... for the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -15,7 +14,7 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, KeyValue, ListKeys, TableKeys
-from probe_sql.scan import build
+from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.scalar import cast_to, double_literal, integer_literal, paren, try_cast_to
 from probe_sql.types import Kind, SqlType
@@ -35,12 +34,6 @@ def list_name(keys: ListKeys) -> str:
     return f"probe_sql_list_{hashlib.sha256(repr(keys.values).encode()).hexdigest()[:16]}"
 
 
-def domain_key(scan: Scan) -> Hashable:
-    """Equal for scans with the same key domain, so that it need be built only once."""
-    keys = tuple((k.scalar.key, k.keys, str(k.column_type), k.step) for k in scan.keys)
-    return keys, scan.joint
-
-
 def domain(scan: Scan) -> exp.Select:
     """The domain of a scan's keys: their product, or the combinations a public table lists."""
     if scan.joint is not None:
@@ -48,7 +41,7 @@ def domain(scan: Scan) -> exp.Select:
     parts = [build.subquery(_key_domain(key), f"d{i}") for i, key in enumerate(scan.keys)]
     keys = [build.alias(build.column("k", f"d{i}"), f"k{i}") for i in range(len(parts))]
     places: list[exp.Expr] = [build.column("o", f"d{i}") for i in range(len(parts))]
-    place = places[0] if len(places) == 1 else build.place(places)
+    place = places[0] if len(places) == 1 else build.ordinal(places)
     joins = [build.join(part, (), "CROSS") for part in parts[1:]]
     return build.select([build.alias(place, "o"), *keys], parts[0], joins=joins)
 
@@ -82,7 +75,7 @@ def _key_domain(key: GroupKey) -> exp.Select:
         [build.alias(image, "k")], base, where=[build.present(image.copy())], distinct=True
     )
     columns = [
-        build.alias(build.place([build.column("k", "s")]), "o"),
+        build.alias(build.ordinal([build.column("k", "s")]), "o"),
         build.alias(build.column("k", "s"), "k"),
     ]
     return build.select(columns, build.subquery(inner, "s"))
@@ -172,7 +165,7 @@ def _joint_domain(scan: Scan) -> exp.Select:
         distinct=True,
     )
     names = [build.column(f"k{i}", "s") for i in range(len(columns))]
-    outer: list[exp.Expr] = [build.alias(build.place(names), "o")]
+    outer: list[exp.Expr] = [build.alias(build.ordinal(names), "o")]
     outer += [build.column(f"k{i}", "s") for i in range(len(columns))]
     return build.select(outer, build.subquery(inner, "s"))
 

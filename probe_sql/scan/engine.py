@@ -10,7 +10,6 @@ from sqlglot import exp
 from probe_sql.errors import Refused, Span
 from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.model import Table
-from probe_sql.scan import build
 from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.render import (
     aggregation,
@@ -22,6 +21,7 @@ from probe_sql.scan.render import (
 )
 from probe_sql.scan.rows import steps_of
 from probe_sql.scan.translate import Translator
+from probe_sql.sql import build
 from probe_sql.sql.scalar import integer_literal
 from probe_sql.types import BIGINT, SqlType
 
@@ -49,7 +49,7 @@ DUCKDB = DuckDB()
 
 
 @dataclass(frozen=True, slots=True)
-class Shipped:
+class PublicRelation:
     """A public relation that travels with a statement: the key domain, or a table of the policy.
 
     `table` names the public table; None stands for the domain, whose columns are `o`, `k0`, ...
@@ -122,7 +122,7 @@ class RemoteEngine:
         """The private table as a relation with the alias `t`, in the engine's terms."""
         return _qualified(source, "t")
 
-    def carried(self, _relations: Sequence[Shipped]) -> Mapping[str, exp.Select]:
+    def carried(self, _relations: Sequence[PublicRelation]) -> Mapping[str, exp.Select]:
         """Shipped relations that are part of the statement; none where they are views."""
         return {}
 
@@ -137,14 +137,14 @@ class RemoteEngine:
         return build.select(columns, build.table("b", quoted=False), group=1, ctes=ctes)
 
 
-def shipped(scan: Scan) -> tuple[Shipped, ...]:
+def shipped(scan: Scan) -> tuple[PublicRelation, ...]:
     """The public relations that a scan elsewhere needs: the domain, then the tables joined."""
     keys = {f"k{i}": key.scalar.type for i, key in enumerate(scan.keys)}
-    found = [Shipped(DOMAIN, None, {"o": BIGINT, **keys})]
+    found = [PublicRelation(DOMAIN, None, {"o": BIGINT, **keys})]
     kinds = ExpressionTypes(scan)
     for join in scan.relation.joins:
         columns = {name: kinds.of(build.column(name, join.alias)) for name in join.table.columns}
-        found.append(Shipped(f"{_PUBLIC}{join.alias}", join.table.name, columns))
+        found.append(PublicRelation(f"{_PUBLIC}{join.alias}", join.table.name, columns))
     return tuple(found)
 
 

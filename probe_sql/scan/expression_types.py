@@ -11,16 +11,16 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Column, PublicTable, Table
-from probe_sql.policy.names import fold
+from probe_sql.policy.names import normal_name
 from probe_sql.scan.lookup import met_type
-from probe_sql.scan.rows import aggregates
+from probe_sql.scan.rows import TRY, aggregates
 from probe_sql.sql.arithmetic import decimal_result
+from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.scalar import HUGEINT, UNKNOWN
 from probe_sql.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
-    TIMESTAMP,
     VARCHAR,
     Kind,
     SqlType,
@@ -29,16 +29,6 @@ from probe_sql.types import (
 
 NULL = SqlType(Kind.NULL, "NULL")
 
-_FIXED: dict[str, SqlType] = {
-    **dict.fromkeys(("sign", "length", "date_part", "date_diff", "hash"), BIGINT),
-    **dict.fromkeys(("floor", "ceil", "round", "sqrt", "ln", "log10", "log2"), DOUBLE),
-    **dict.fromkeys(
-        ("lower", "upper", "trim", "ltrim", "rtrim", "replace", "substring", "left", "right"),
-        VARCHAR,
-    ),
-    **dict.fromkeys(("starts_with", "ends_with", "contains"), BOOLEAN),
-    "date_trunc": TIMESTAMP,
-}
 _PREDICATES = (
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And,
     exp.Or, exp.Not, exp.Is, exp.In, exp.Like, exp.ILike, exp.Boolean, exp.Between,
@@ -54,25 +44,27 @@ class ExpressionTypes:
         for join in relation.joins:
             self._columns |= {(join.alias, n): type_ for n, type_ in _types(join.table)}
         self._columns |= {
-            (table, f"k{place}"): key.scalar.type
-            for place, key in enumerate(scan.keys)
+            (table, f"k{index}"): key.scalar.type
+            for index, key in enumerate(scan.keys)
             for table in ("a", "b", "d")
         }
-        for place, tally in enumerate(scan.tallies):
+        for index, tally in enumerate(scan.tallies):
             for table in ("a", "b"):
-                self._columns[table, f"n{place}"] = HUGEINT if tally.kind == "sum" else BIGINT
+                self._columns[table, f"n{index}"] = HUGEINT if tally.kind == "sum" else BIGINT
         self._columns["d", "o"] = self._columns["b", "o"] = BIGINT
         rows, _ = aggregates(scan, bare=False)
         self._columns |= {("r", n): type_ for n, type_ in rows.types.items()}
         for join in relation.joins:
-            for place, (name, _) in enumerate(join.on):
-                met = met_type(join, place) or self._columns.get((join.alias, fold(name)), UNKNOWN)
-                self._columns[join.alias, f"j{place}"] = met
+            for index, (name, _) in enumerate(join.on):
+                met = met_type(join, index) or self._columns.get(
+                    (join.alias, normal_name(name)), UNKNOWN
+                )
+                self._columns[join.alias, f"j{index}"] = met
 
     def of(self, node: exp.Expr) -> SqlType:
         """The type of a bound expression."""
         if isinstance(node, exp.Column):
-            return self._columns.get((node.table, fold(node.name)), UNKNOWN)
+            return self._columns.get((node.table, normal_name(node.name)), UNKNOWN)
         if isinstance(node, exp.Cast | exp.TryCast):
             return parse_type(node.to.sql(dialect="duckdb"))
         if isinstance(node, exp.Literal):
@@ -96,10 +88,12 @@ class ExpressionTypes:
         if isinstance(node, exp.Min):
             return self.of(node.this)
         if isinstance(node, exp.Anonymous):
-            name = str(node.this).lower()
-            if not node.expressions:  # a rank: nothing is known of what has no arguments
-                return _FIXED.get(name, UNKNOWN)
-            return _FIXED.get(name) or self.widest(node.expressions)
+            row = FUNCTIONS.get(str(node.this).lower())
+            if row is not None and isinstance(row.gives, SqlType):
+                return row.gives
+            # A hash and ranks are whole numbers; what is tried is what it is without that.
+            whole = row is None and str(node.this).lower() != TRY
+            return BIGINT if whole else self.widest(node.expressions)
         if isinstance(node, exp.Case):
             branches = [branch.args["true"] for branch in node.args["ifs"]]
             default = node.args.get("default")
@@ -131,7 +125,7 @@ class ExpressionTypes:
 
 def _types(table: Table | PublicTable) -> Iterable[tuple[str, SqlType]]:
     for name, column in table.columns.items():
-        yield fold(name), _type(column)
+        yield normal_name(name), _type(column)
 
 
 def _type(column: Column) -> SqlType:

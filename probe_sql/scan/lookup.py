@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from probe_sql.policy.names import fold
-from probe_sql.scan import build
+from probe_sql.policy.names import normal_name
 from probe_sql.scan.rows import net
+from probe_sql.sql import build
 from probe_sql.sql.relation import Join
 from probe_sql.sql.scalar import HUGEINT, cast_to, paren, try_cast_to
 from probe_sql.types import TIMESTAMP, Kind, SqlType, parse_type
@@ -27,20 +27,20 @@ def lookup(
     `read` are the expressions over the joined row; of the table they see the columns they name.
     """
     names = {
-        fold(column.name): column.name
+        normal_name(column.name): column.name
         for node in read
         for column in node.find_all(exp.Column)
         if column.table == join.alias
     }
     columns: list[exp.Expr] = []
     on: list[exp.Expr] = []
-    for place, ((key, _), value) in enumerate(zip(join.on, values, strict=True)):
-        met = met_type(join, place)
+    for index, ((key, _), value) in enumerate(zip(join.on, values, strict=True)):
+        met = met_type(join, index)
         mine: exp.Expr = build.column(key, join.alias, quoted=True)
         if met is not None:
             mine, value = _as(mine, met), cast_to(value, met.name)
-        columns.append(build.alias(mine, f"j{place}"))
-        on.append(exp.EQ(this=build.column(f"j{place}", join.alias), expression=paren(net(value))))
+        columns.append(build.alias(mine, f"j{index}"))
+        on.append(exp.EQ(this=build.column(f"j{index}", join.alias), expression=paren(net(value))))
     for name in names.values():
         node = exp.Alias(
             this=exp.Min(this=build.column(name, join.alias, quoted=True)),
@@ -51,9 +51,9 @@ def lookup(
     return build.join(build.subquery(rows, join.alias), on, "LEFT" if outer else "INNER")
 
 
-def met_type(join: Join, place: int) -> SqlType | None:
+def met_type(join: Join, index: int) -> SqlType | None:
     """The type in which a key and its value are compared; None where they have one already."""
-    name, value = join.on[place]
+    name, value = join.on[index]
     column = join.table.find_column(name)
     key = None if column is None else column.resolved_type
     if key is None or key.name == value.type.name:

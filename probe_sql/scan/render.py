@@ -17,14 +17,14 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from probe_sql.plan.tally import LIMIT, MeasureScan, Multiplier, Scan, Term, Threshold
+from probe_sql.plan.tally import LIMIT, MeasureSql, Multiplier, Scan, Term, Threshold
 from probe_sql.plan.weights import INTEGER_LIMIT
-from probe_sql.scan import build
 from probe_sql.scan.caps import capped, capped_rows
 from probe_sql.scan.domain import domain as key_domain
 from probe_sql.scan.domain import key_sizes
 from probe_sql.scan.lookup import lookup
 from probe_sql.scan.rows import aggregates, net, quotient
+from probe_sql.sql import build
 from probe_sql.sql.keys import determined_joins
 from probe_sql.sql.scalar import (
     Scalar,
@@ -64,9 +64,9 @@ def separate(scan: Scan) -> list[Scan]:
     result = []
     for measure in scan.measures:
         used = sorted({t.tally for t in measure.terms} | set(measure.guards))
-        place = {old: new for new, old in enumerate(used)}
-        terms = tuple(replace(term, tally=place[term.tally]) for term in measure.terms)
-        alone = replace(measure, terms=terms, guards=tuple(place[g] for g in measure.guards))
+        index_of = {old: new for new, old in enumerate(used)}
+        terms = tuple(replace(term, tally=index_of[term.tally]) for term in measure.terms)
+        alone = replace(measure, terms=terms, guards=tuple(index_of[g] for g in measure.guards))
         tallies = tuple(scan.tallies[index] for index in used)
         result.append(replace(scan, tallies=tallies, measures=(alone,)))
     return result
@@ -176,10 +176,10 @@ def _placed(scan: Scan, domain: str) -> exp.Select:
 
 
 def summed(scan: Scan) -> list[exp.Alias]:
-    """The place `o` and the tallies of each place, over `b`, which has them by key."""
+    """The ordinal `o` and the tallies of each ordinal, over `b`, which has them by key."""
     columns = [build.alias(build.column("o", "b"), "o")]
-    for place in range(len(scan.tallies)):
-        columns.append(build.alias(exp.Sum(this=build.column(f"n{place}", "b")), f"n{place}"))
+    for index in range(len(scan.tallies)):
+        columns.append(build.alias(exp.Sum(this=build.column(f"n{index}", "b")), f"n{index}"))
     return columns
 
 
@@ -228,7 +228,7 @@ def _public_integer(multiplier: Multiplier) -> exp.Expr:
     return cast_to(_between(value, low, high), "HUGEINT")
 
 
-def _measure(measure: MeasureScan) -> exp.Expr:
+def _measure(measure: MeasureSql) -> exp.Expr:
     total = _term(measure.terms[0])
     for term in measure.terms[1:]:
         total = exp.Add(this=total, expression=_term(term))
@@ -326,11 +326,11 @@ def _public_joins(scan: Scan) -> list[exp.Join]:
     needed = {c.table for scalar in read for c in scalar.ast.find_all(exp.Column)}
     if not needed:
         return []
-    place = {key.scalar.key: index for index, key in enumerate(scan.keys)}
+    index_of = {key.scalar.identity: index for index, key in enumerate(scan.keys)}
     determined = determined_joins(scan.keys, scan.relation)
     return [
         lookup(
-            join, True, [build.column(f"k{place[v.key]}", "d") for _, v in join.on],
+            join, True, [build.column(f"k{index_of[v.identity]}", "d") for _, v in join.on],
             [scalar.ast for scalar in read],
         )
         for join in scan.relation.joins

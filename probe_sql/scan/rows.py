@@ -20,7 +20,7 @@ from sqlglot import exp
 from probe_sql.errors import InternalError
 from probe_sql.plan.tally import Scan, Tally
 from probe_sql.plan.weights import INTEGER_LIMIT
-from probe_sql.scan import build
+from probe_sql.sql import build
 from probe_sql.sql.ranges import noted
 from probe_sql.sql.scalar import Scalar, cast_to, double_literal, integer_literal, paren
 from probe_sql.sql.scope import BARE
@@ -66,8 +66,8 @@ class Rows:
     def keys(self, scan: Scan) -> list[exp.Alias]:
         """The keys of a row, as `k0`, ..."""
         found = []
-        for place, key in enumerate(scan.keys):
-            name = f"k{place}"
+        for index, key in enumerate(scan.keys):
+            name = f"k{index}"
             self.types[name] = key.scalar.type
             self.columns.append(build.alias(key_value(key.scalar), name))
             found.append(build.alias(build.column(name, "r"), name))

@@ -6,7 +6,8 @@ expression can hold is handled by the engine's own translator or refused there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 from sqlglot import exp
@@ -14,10 +15,14 @@ from sqlglot import exp
 from probe_sql.errors import Refused
 from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.rows import TRY
+from probe_sql.sql.forms.call import Call, Form
+from probe_sql.sql.functions import FUNCTIONS
+from probe_sql.sql.functions.arguments import Want
+from probe_sql.sql.functions.row import Row
 from probe_sql.types import Kind
 
 # Names, structure, three-valued logic and counting: the same on every engine.
-_PLAIN = (
+PLAIN = (
     exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.With, exp.CTE, exp.Subquery,
     exp.Table, exp.TableAlias, exp.Identifier, exp.Alias, exp.Star, exp.Paren, exp.Literal,
     exp.Boolean, exp.Null, exp.And, exp.Or, exp.Not, exp.Is, exp.Case, exp.If, exp.Coalesce,
@@ -25,26 +30,26 @@ _PLAIN = (
     exp.DataType,
 )  # fmt: skip
 _CHOICES = (exp.Case, exp.Coalesce, exp.Nullif, exp.Anonymous)
-Function = Callable[[exp.Anonymous], exp.Expr]
-# What DuckDB trims, Unicode's space separators: an engine that is told so trims the same.
-SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
 
 
-class Translator:
-    """Translates the expressions of one scan; subclasses add `on_<node>` and functions.
+class Translator(ABC):
+    """Translates the expressions of one scan; subclasses add `on_<node>`.
+
+    `own` holds the functions that scans call and queries cannot.
 
     Privacy: a translated expression must be total, like the one it stands for: for every row
     it gives a value or NULL and never an error, which would tell something about that row.
     """
 
     engine: ClassVar[str]
+    own: ClassVar[Mapping[str, Form]]
 
     def __init__(self, kinds: ExpressionTypes) -> None:
         self.kinds = kinds
 
-    def functions(self) -> Mapping[str, Function]:
-        """Handlers of the functions that bound expressions call, by name."""
-        return {}
+    @abstractmethod
+    def form(self, row: Row) -> Form:
+        """The engine's form of a function."""
 
     def translate(self, node: exp.Expr) -> exp.Expr:
         """The node in the engine's terms; raises `Refused` where there is no such thing."""
@@ -53,7 +58,7 @@ class Translator:
         handler = getattr(self, f"on_{node.key}", None)
         if handler is not None:
             return handler(node)  # type: ignore[no-any-return]
-        if isinstance(node, _PLAIN):
+        if isinstance(node, PLAIN):
             return self.parts(node)
         raise self.refused(f"the expression {node.key.upper()}")
 
@@ -80,14 +85,21 @@ class Translator:
         return made
 
     def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
-        """A function of the allowlist."""
+        """A function of the table, or one of the scan's own."""
         name = str(node.this).lower()
         if name == TRY:
             return self.tried(node)
-        handler = self.functions().get(name)
-        if handler is None:
+        row = FUNCTIONS.get(name)
+        form = self.own.get(name) if row is None else self.form(row)
+        if form is None:
             raise self.refused(f"the function {name}")
-        return handler(node)
+        values = [
+            self.translate(value) if row is None or row.taken(place).want is not Want.WHOLE
+            else value.copy()
+            for place, value in enumerate(node.expressions)
+        ]  # fmt: skip
+        types = [self.kinds.of(value) for value in node.expressions]
+        return form(Call(name, values, types, self.refused))
 
     def tried(self, node: exp.Anonymous) -> exp.Expr:
         """What stands under DuckDB's net; its translation is total by itself."""

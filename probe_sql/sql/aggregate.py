@@ -20,7 +20,8 @@ from probe_sql.sql.bound import (
     Value,
 )
 from probe_sql.sql.expression import Expressions, Scope, check_parts
-from probe_sql.sql.functions import require
+from probe_sql.sql.functions.aggregates import AGGREGATES
+from probe_sql.sql.functions.arguments import require
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind
@@ -33,9 +34,7 @@ _OPS: dict[type[exp.Expr], str] = {
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/",
 }  # fmt: skip
-_PLAIN: dict[type[exp.Expr], str] = {
-    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median",
-}  # fmt: skip
+_PLAIN = {row.node: row.name for row in AGGREGATES if row.plain}
 _HINTS = {
     "stddev": "compare AVG or a quantile",
     "approxdistinct": "use COUNT(DISTINCT x)",
@@ -148,7 +147,7 @@ class Aggregates:
                 span=span,
             )
         a, b = self.expression(left), self.expression(right)
-        return Comparison(op, a, b, f"{text_of(left)} {op} {text_of(right)}", span)
+        return Comparison(op, a, b, span)
 
     # --- aggregates ---
 

@@ -1,7 +1,8 @@
 """Bind a parsed SELECT against a policy: the one entrance of the SQL front.
 
 The passes in order: FROM and WHERE (relation), GROUP BY (keys), SELECT (outputs), HAVING
-(aggregate), ORDER BY and LIMIT. Each fails closed.
+(aggregate), ORDER BY and LIMIT. Each fails closed. Without GROUP BY all rows are one group, and
+without HAVING every group is asked for.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 from sqlglot import exp
 
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
-from probe_sql.policy.model import Policy
+from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
-from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output
+from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output, Truth
 from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.keys import MAX_GROUPS, bind_key, find_joint, points, replace_keys
 from probe_sql.sql.relation import Flattener, Relation, check_select
@@ -66,18 +67,19 @@ class _Binder:
             self._output(item, scope, keys, relation, aggregates) for item in select.expressions
         )
         having = select.args.get("having")
-        if having is None:
+        if not keys and all(output.aggregate is None for output in outputs):
             raise Refused(
-                "the query has no HAVING",
-                why="it asks which groups cross a line, and HAVING is the line",
-                fix="HAVING count(*) > 100",
-                span=source.span(select.args.get("group")),
+                "the query has neither an aggregate nor GROUP BY",
+                why="it would give one row for each row of the table",
+                fix="SELECT count(*)",
+                span=source.span(select.expressions[0]),
             )
-        condition = aggregates.condition(having.this)
+        condition = Truth(True) if having is None else aggregates.condition(having.this)
         order = self._order(select, outputs)
         return BoundQuery(
             sql=source.sql, relation=relation, keys=keys, joint=joint, outputs=outputs,
-            having=condition, having_text=text_of(having.this), order=order,
+            having=condition, having_text="" if having is None else text_of(having.this),
+            order=order,
             limit=self._count(select, "limit"), offset=self._count(select, "offset") or 0,
             options=self.statement.options, option_spans=self.statement.option_spans,
             explain=self.statement.explain,
@@ -101,13 +103,15 @@ class _Binder:
     ) -> tuple[GroupKey, ...]:  # fmt: skip
         source = self.statement.source
         group = select.args.get("group")
-        if group is None:
+        if group is None and select.args.get("having") is not None:
             raise Refused(
-                "the query has no GROUP BY",
-                why="it asks which groups cross a line, and GROUP BY makes the groups",
-                fix="GROUP BY a column whose keys the policy declares",
+                "the query has HAVING and no GROUP BY",
+                why="HAVING says which groups are returned, and GROUP BY makes the groups",
+                fix="GROUP BY a column whose keys the policy declares, or leave HAVING out",
                 span=source.span(select.args.get("having")),
             )
+        if group is None:
+            return ()
         check_parts(group, ("expressions", "all"), source, "GROUP BY")
         nodes: list[exp.Expr] = list(group.expressions)
         if group.args.get("all"):
@@ -118,7 +122,7 @@ class _Binder:
             self._refuse_sets(node)
             node, name = self._key_node(node, select, scope, aliases)
             key = bind_key(node, name, scope, relation, source)
-            if key.scalar.key in (other.scalar.key for other in keys):
+            if key.scalar.identity in (other.scalar.identity for other in keys):
                 raise SqlError(f"{name} stands twice in GROUP BY", span=source.span(node))
             keys.append(key)
         if not keys:
@@ -149,11 +153,11 @@ class _Binder:
         """Resolve an ordinal or alias of the SELECT list; name the key as the list does."""
         source = self.statement.source
         if isinstance(node, exp.Literal) and not node.is_string:
-            place = int(node.this) if node.this.isdecimal() and len(node.this) < 10 else 0
-            if not 1 <= place <= len(select.expressions):
+            position = int(node.this) if node.this.isdecimal() and len(node.this) < 10 else 0
+            if not 1 <= position <= len(select.expressions):
                 raise SqlError(f"GROUP BY {node.this} is not a column of the SELECT list",
                                span=source.span(node))  # fmt: skip
-            item = select.expressions[place - 1]
+            item = select.expressions[position - 1]
             target = item.this if isinstance(item, exp.Alias) else item
             if holds_aggregate(target, aliases):
                 raise SqlError("GROUP BY cannot name an aggregate", span=source.span(node))
@@ -194,12 +198,13 @@ class _Binder:
         )):  # fmt: skip
             raise Refused("SELECT * is not supported", why="rows themselves are never released",
                           fix="name keys and aggregates", span=source.span(item))  # fmt: skip
-        name = item.alias_or_name or text_of(node)
+        plain = isinstance(item, exp.Alias) or isinstance(node, exp.Column)
+        name = item.alias_or_name if plain else text_of(node)
         if holds_aggregate(node, {}):
             return Output(name, "aggregate", aggregate=aggregates.expression(node))
         scalar = Expressions(source, scope).bind(node)
         for index, key in enumerate(keys):
-            if key.scalar.key == scalar.key:
+            if key.scalar.identity == scalar.identity:
                 return Output(name, "key", key=index)
         expression = replace_keys(scalar, keys, relation)
         if expression is None:
@@ -267,9 +272,9 @@ class _Binder:
             and value.this.isdecimal()
         )
         if not good or len(value.this) > 10 or int(value.this) > 2**31:
-            place = source.clause(node, clause.upper())
+            position = source.clause(node, clause.upper())
             raise SqlError(f"{clause.upper()} takes a whole number", fix=f"{clause.upper()} 10",
-                           span=place)  # fmt: skip
+                           span=position)  # fmt: skip
         return int(value.this)
 
 

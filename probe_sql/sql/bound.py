@@ -68,7 +68,6 @@ class Comparison:
     op: str
     left: AggregateExpression
     right: AggregateExpression
-    text: str
     span: Span | None
 
 
@@ -129,7 +128,11 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query of the dialect, fully understood."""
+    """A query of the dialect, fully understood.
+
+    Without GROUP BY there are no `keys`, and all rows are one group. Without HAVING `having` is
+    true and its text empty.
+    """
 
     sql: str
     relation: Relation

@@ -63,6 +63,8 @@ def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
             ends = _scaled_ends(value)
             low = low if ends[0] is None else max(low, Fraction(math.floor(ends[0])))
             high = high if ends[1] is None else min(high, Fraction(math.ceil(ends[1])))
+        if low > high:  # no value fits, and each is NULL
+            low = high = Fraction(0)
     total = value.type.numeric and target.kind is Kind.FLOAT
     inner = value.ast
     if value.type.kind is Kind.BOOLEAN and target.kind is Kind.DECIMAL:

@@ -17,18 +17,13 @@ from probe_sql.sql import literals
 from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate
 from probe_sql.sql.casts import cast
 from probe_sql.sql.compare import compare, membership
-from probe_sql.sql.functions import (
-    apply_function,
-    concat,
-    constant_text,
-    date_diff,
-    date_part,
-    date_trunc,
-    require,
-)
+from probe_sql.sql.functions import FUNCTIONS, apply_function
+from probe_sql.sql.functions.arguments import constant_text, require
+from probe_sql.sql.functions.row import Row
 from probe_sql.sql.scalar import Scalar, nullable_as, numeric, paren, predicate, unify, union
 from probe_sql.sql.source import Source
-from probe_sql.types import BOOLEAN, Kind
+from probe_sql.sql.unsupported import UNSUPPORTED, check_growth
+from probe_sql.types import BOOLEAN, VARCHAR, Kind
 
 
 class Scope(Protocol):
@@ -48,75 +43,7 @@ def check_parts(node: exp.Expr, allowed: tuple[str, ...], source: Source, what: 
         )
 
 
-_COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM", exp.NullSafeNEQ: "IS DISTINCT FROM",
-}  # fmt: skip
-_ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
-
-# sqlglot's class -> (name in the allowlist, parts in the order of the arguments)
-_CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
-    exp.Abs: ("abs", ("this",)),
-    exp.Sign: ("sign", ("this",)),
-    exp.Floor: ("floor", ("this",)),
-    exp.Ceil: ("ceil", ("this",)),
-    exp.Round: ("round", ("this", "decimals")),
-    exp.Sqrt: ("sqrt", ("this",)),
-    exp.Ln: ("ln", ("this",)),
-    exp.Lower: ("lower", ("this",)),
-    exp.Upper: ("upper", ("this",)),
-    exp.Length: ("length", ("this",)),
-    exp.Replace: ("replace", ("this", "expression", "replacement")),
-    exp.Substring: ("substring", ("this", "start", "length")),
-    exp.Left: ("left", ("this", "expression")),
-    exp.Right: ("right", ("this", "expression")),
-    exp.StartsWith: ("starts_with", ("this", "expression")),
-    exp.EndsWith: ("ends_with", ("this", "expression")),
-    exp.Contains: ("contains", ("this", "expression")),
-    exp.Year: ("year", ("this",)),
-    exp.Quarter: ("quarter", ("this",)),
-    exp.Month: ("month", ("this",)),
-    exp.Week: ("week", ("this",)),
-    exp.WeekOfYear: ("week", ("this",)),
-    exp.Day: ("day", ("this",)),
-    exp.DayOfMonth: ("day", ("this",)),
-    exp.DayOfWeek: ("dayofweek", ("this",)),
-    exp.DayOfWeekIso: ("isodow", ("this",)),
-    exp.DayOfYear: ("dayofyear", ("this",)),
-    exp.Hour: ("hour", ("this",)),
-    exp.Minute: ("minute", ("this",)),
-    exp.Second: ("second", ("this",)),
-}
-_NAMED: dict[type[exp.Expr], str] = {
-    exp.Window: "a window function (OVER)", exp.Subquery: "a subquery in an expression",
-    exp.Select: "a subquery in an expression", exp.Exists: "EXISTS", exp.Rand: "random()",
-    exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp",
-    exp.Interval: "INTERVAL arithmetic", exp.RegexpLike: "a regular expression",
-    exp.SimilarTo: "SIMILAR TO", exp.Pow: "power", exp.Array: "a list", exp.Struct: "a struct",
-    exp.Bracket: "an element of a list", exp.Star: "*", exp.Tuple: "a row value",
-    exp.AtTimeZone: "AT TIME ZONE", exp.Escape: "LIKE with ESCAPE",
-    exp.Collate: "COLLATE", exp.Any: "ANY",
-    exp.Lambda: "a lambda", exp.Placeholder: "a named parameter", exp.Concat: "concat",
-}  # fmt: skip
-_REASONS: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Window: ("it makes a row's value depend on other rows", "use an aggregate with GROUP BY"),
-    exp.Subquery: ("it would read rows outside the group", "join a public table on its key"),
-    exp.Select: ("it would read rows outside the group", "join a public table on its key"),
-    exp.Exists: ("it would read rows outside the group", "join a public table on its key"),
-    exp.Rand: ("it gives another value at every call", "leave it out: the noise is added for you"),
-    exp.CurrentDate: ("it depends on the clock", "write the date: DATE '2020-03-01'"),
-    exp.CurrentTimestamp: ("it depends on the clock", "write it: TIMESTAMP '2020-03-01 00:00:00'"),
-    exp.Interval: (
-        "adding an interval to a column can leave the range of dates and fail for a row",
-        "shift the constant you compare with, or use date_diff",
-    ),
-    exp.RegexpLike: ("patterns can be slow or fail", "use LIKE, starts_with or contains"),
-    exp.SimilarTo: ("patterns can be slow or fail", "use LIKE, starts_with or contains"),
-    exp.Pow: ("it can overflow", "multiply: x * x"),
-    exp.Collate: ("it changes what is equal", "use lower(x) = 'ann'"),
-    exp.Escape: ("its pattern can fail", "use contains, starts_with or ends_with"),
-    exp.Concat: ("it treats NULL as an empty text, || does not", "use ||"),
-}
+_CALLS: dict[type[exp.Expr], Row] = {node: row for row in FUNCTIONS.values() for node in row.nodes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +60,9 @@ class Expressions:
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             return handler(self, node, span)
-        for table, method in (
-            (_COMPARISONS, self._comparison), (_ARITHMETIC, self._arithmetic),
-        ):  # fmt: skip
-            if type(node) in table:
-                return method(node, table[type(node)], span)
         if type(node) in _CALLS:
-            name, parts = _CALLS[type(node)]
-            check_parts(node, parts, self.source, name)
-            given = [node.args[part] for part in parts if node.args.get(part) is not None]
-            return apply_function(name, [self.bind(argument) for argument in given], span)
-        raise self._unknown(node, span)
+            return self._call(node, _CALLS[type(node)], span)
+        raise self.unknown(node, span)
 
     def condition(self, node: exp.Expr) -> Scalar:
         """A boolean expression; conditions always read the raw values, not clamped ones."""
@@ -151,7 +70,8 @@ class Expressions:
         value = binder.bind(node)
         return require(value, Kind.BOOLEAN, "a condition")
 
-    def _unknown(self, node: exp.Expr, span: Span | None) -> Exception:
+    def unknown(self, node: exp.Expr, span: Span | None) -> Exception:
+        """The refusal of a node that nothing binds, by its name."""
         if isinstance(node, exp.AggFunc):
             return SqlError(
                 f"an aggregate ({node.sql_name().lower()}) cannot stand here",
@@ -159,31 +79,43 @@ class Expressions:
                 fix="move the condition to HAVING",
                 span=span,
             )
-        why, fix = _REASONS.get(
-            type(node),
-            (
-                "whatever is not known to be total and deterministic is refused",
-                "compute the column in a view that the data owner declares",
-            ),
-        )
-        name = _NAMED.get(type(node))
+        name, why, fix = UNSUPPORTED.get(type(node), (None, None, None))
         if name is None and isinstance(node, exp.Func):
             name = f"the function {self.source.name_at(span) or node.sql_name().lower()}"
         what = name or f"the expression {node.key.upper()}"
         span = span or self.source.find(what)
-        return Refused(f"{what} is not allowed here", why=why, fix=fix, span=span)
+        return Refused(
+            f"{what} is not allowed here",
+            why=why or "whatever is not known to be total and deterministic is refused",
+            fix=fix or "compute the column in a view that the data owner declares",
+            span=span,
+        )
 
-    def _comparison(self, node: exp.Expr, op: str, span: Span | None) -> Scalar:
-        check_parts(node, ("this", "expression"), self.source, op)
-        raw = replace(self, clamped=False)
+    def _call(self, node: exp.Expr, row: Row, span: Span | None) -> Scalar:
+        check_parts(node, (*row.parts, *row.ignored), self.source, row.name)
+        given: list[exp.Expr] = []
+        for part in row.parts:
+            value = node.args.get(part)
+            given += value if isinstance(value, list) else [value] if value is not None else []
+        return row.bind([self.bind(argument) for argument in given], span)
+
+
+def _comparison(op: str) -> Handler:
+    def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+        check_parts(node, ("this", "expression"), binder.source, op)
+        raw = replace(binder, clamped=False)
         return compare(op, raw.bind(node.this), raw.bind(node.expression), span)
 
-    def _arithmetic(self, node: exp.Expr, op: str, span: Span | None) -> Scalar:
-        check_parts(node, ("this", "expression"), self.source, op)
+    return apply
+
+
+def _arithmetic(op: str) -> Handler:
+    def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+        check_parts(node, ("this", "expression"), binder.source, op)
         for side in (node.this, node.expression):
             if isinstance(side, exp.Interval):
-                raise self._unknown(side, span)
-        left, right = self.bind(node.this), self.bind(node.expression)
+                raise binder.unknown(side, span)
+        left, right = binder.bind(node.this), binder.bind(node.expression)
         if op == "-" and left.type.temporal and right.type.temporal:
             raise Refused(
                 "the difference of two dates is written with date_diff",
@@ -191,6 +123,8 @@ class Expressions:
                 span=span,
             )
         return arithmetic(op, left, right, span)
+
+    return apply
 
 
 def _literal(_: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -257,7 +191,11 @@ def _whole(op: str) -> Handler:
 
 def _dpipe(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expression", "safe"), binder.source, "||")
-    return concat([binder.bind(node.this), binder.bind(node.expression)], span)
+    values = [require(binder.bind(n), Kind.TEXT, "||") for n in (node.this, node.expression)]
+    ast = exp.DPipe(this=paren(values[0].ast), expression=paren(values[1].ast), safe=False)
+    check_growth(ast, span)
+    return Scalar(ast, VARCHAR, span, nullable=any(v.nullable for v in values),
+                  private=any(v.private for v in values))  # fmt: skip
 
 
 def _is(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -365,15 +303,6 @@ def _nullif(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
                    constant=None, span=span)  # fmt: skip
 
 
-def _extreme(name: str) -> Handler:
-    def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
-        check_parts(node, ("this", "expressions", "ignore_nulls"), binder.source, name)
-        values = [binder.bind(n) for n in [node.this, *node.expressions]]
-        return apply_function(name, values, span)
-
-    return apply
-
-
 def _cast(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "to", "safe"), binder.source, "CAST")
     target: exp.Expr = node.args["to"]
@@ -400,43 +329,88 @@ def _trim(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
 def _trunc(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "unit"), binder.source, "date_trunc")
     unit = node.args.get("unit")
-    return date_trunc(unit.name if unit is not None else "", binder.bind(node.this), span)
+    return _timed("date_trunc", unit.name if unit is not None else "", [node.this], binder, span)
 
 
 def _extract(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expression"), binder.source, "EXTRACT")
-    return date_part(node.this.name, binder.bind(node.expression), span)
+    return _timed("date_part", node.this.name, [node.expression], binder, span)
 
 
 def _datediff(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expression", "unit", "date_part_boundary"), binder.source,
                 "date_diff")  # fmt: skip
     unit = node.args.get("unit")
-    first, last = binder.bind(node.expression), binder.bind(node.this)
-    return date_diff(unit.name if unit is not None else "day", first, last, span)
+    ends = [node.expression, node.this]
+    return _timed("date_diff", unit.name if unit is not None else "day", ends, binder, span)
+
+
+def _timed(
+    name: str, unit: str, moments: list[exp.Expr], binder: Expressions, span: Span | None
+) -> Scalar:
+    values = [literals.text(unit, span), *(binder.bind(moment) for moment in moments)]
+    return apply_function(name, values, span)
 
 
 def _anonymous(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expressions"), binder.source, "a function call")
-    name = str(node.this).lower()
-    if name in ("date_part", "datepart") and len(node.expressions) == 2:
-        unit = binder.bind(node.expressions[0])
-        return date_part(constant_text(unit, name), binder.bind(node.expressions[1]), span)
     arguments = [binder.bind(argument) for argument in node.expressions]
-    return apply_function(name, arguments, span)
+    return apply_function(str(node.this), arguments, span)
 
 
 Handler = Callable[[Expressions, exp.Expr, Span | None], Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator, or a word of SQL that is no function; `written` is for people, in Markdown."""
+
+    group: str  # where docs/dialect.md lists it
+    written: str
+    bind: Handler
+    nodes: tuple[type[exp.Expr], ...]
+
+
+OPERATORS = (
+    Operator("logic", "`AND`", _junction, (exp.And,)),
+    Operator("logic", "`OR`", _junction, (exp.Or,)),
+    Operator("logic", "`NOT`", _not, (exp.Not,)),
+    Operator("logic", "`=`", _comparison("="), (exp.EQ,)),
+    Operator("logic", "`<>` or `!=`", _comparison("<>"), (exp.NEQ,)),
+    Operator("logic", "`<`", _comparison("<"), (exp.LT,)),
+    Operator("logic", "`<=`", _comparison("<="), (exp.LTE,)),
+    Operator("logic", "`>`", _comparison(">"), (exp.GT,)),
+    Operator("logic", "`>=`", _comparison(">="), (exp.GTE,)),
+    Operator("logic", "`x [NOT] BETWEEN a AND b`", _between, (exp.Between,)),
+    Operator("logic", "`x [NOT] IN (literals)`", _in, (exp.In,)),
+    Operator("logic", "`IS [NOT] NULL`, `TRUE` or `FALSE`", _is, (exp.Is,)),
+    Operator("logic", "`IS DISTINCT FROM`", _comparison("IS DISTINCT FROM"), (exp.NullSafeNEQ,)),
+    Operator("logic", "`IS NOT DISTINCT FROM`", _comparison("IS NOT DISTINCT FROM"),
+             (exp.NullSafeEQ,)),
+    Operator("choice", "`CASE [x] WHEN ... THEN ... [ELSE ...] END`", _case, (exp.Case,)),
+    Operator("choice", "`IF(condition, x, y)`", _if, (exp.If,)),
+    Operator("choice", "`COALESCE(x, y, ...)`", _coalesce, (exp.Coalesce,)),
+    Operator("choice", "`NULLIF(x, y)`", _nullif, (exp.Nullif,)),
+    Operator("numbers", "`+`", _arithmetic("+"), (exp.Add,)),
+    Operator("numbers", "`-`", _arithmetic("-"), (exp.Sub,)),
+    Operator("numbers", "`-x`", _neg, (exp.Neg,)),
+    Operator("numbers", "`*`", _arithmetic("*"), (exp.Mul,)),
+    Operator("numbers", "`/`", _div, (exp.Div,)),
+    Operator("numbers", "`//` of whole numbers", _whole("//"), (exp.IntDiv,)),
+    Operator("numbers", "`%` of whole numbers", _whole("%"), (exp.Mod,)),
+    Operator("texts", "`||`", _dpipe, (exp.DPipe,)),
+    Operator("texts", "`x [NOT] LIKE literal`", _like, (exp.Like,)),
+    Operator("texts", "`x [NOT] ILIKE literal`", _like, (exp.ILike,)),
+    Operator("casts", "`CAST(x AS type)` or `x::type`", _cast, (exp.Cast,)),
+    Operator("casts", "`TRY_CAST(x AS type)`", _cast, (exp.TryCast,)),
+)  # fmt: skip
+# Names and literals, and functions whose arguments sqlglot does not list in their order.
 _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: _literal, exp.Boolean: _boolean, exp.Null: _null, exp.Column: _column,
-    exp.Paren: _paren, exp.Neg: _neg, exp.Not: _not, exp.And: _junction, exp.Or: _junction,
-    exp.Div: _div, exp.IntDiv: _whole("//"), exp.Mod: _whole("%"), exp.DPipe: _dpipe,
-    exp.Is: _is, exp.Between: _between, exp.In: _in, exp.Like: _like, exp.ILike: _like,
-    exp.Case: _case, exp.If: _if, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
-    exp.Greatest: _extreme("greatest"), exp.Least: _extreme("least"), exp.Cast: _cast,
-    exp.TryCast: _cast, exp.Log: _log, exp.Trim: _trim, exp.TimestampTrunc: _trunc,
+    exp.Paren: _paren, exp.Log: _log, exp.Trim: _trim, exp.TimestampTrunc: _trunc,
     exp.DateTrunc: _trunc, exp.Extract: _extract, exp.DateDiff: _datediff,
     exp.Anonymous: _anonymous,
+    **{node: row.bind for row in OPERATORS for node in row.nodes},
 }  # fmt: skip
 
 __all__ = ["BOOLEAN", "Expressions", "Scope", "check_parts"]

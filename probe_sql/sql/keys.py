@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused, SqlError
 from probe_sql.policy.keys import DateKeys, KeySet, TableKeys
-from probe_sql.policy.model import JointKeys, Policy, Table
+from probe_sql.policy.model import JointKeys, Table
+from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.canonical import expression
 from probe_sql.sql.compare import joinable
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.relation import Relation
@@ -151,10 +153,10 @@ def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation)
 
     Public columns stay where the group key determines them: their table is joined on keys.
     """
-    wanted = {key.scalar.key: index for index, key in enumerate(keys)}
+    wanted = {key.scalar.identity: index for index, key in enumerate(keys)}
 
     def swap(node: exp.Expr) -> exp.Expr:
-        index = wanted.get(node.sql(dialect="duckdb"))
+        index = wanted.get(expression(node))
         return node if index is None else exp.column(f"k{index}", table="d")
 
     ast = scalar.ast.copy().transform(swap)
@@ -167,9 +169,9 @@ def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation)
 
 def determined_joins(keys: tuple[GroupKey, ...], relation: Relation) -> set[str]:
     """Aliases of public tables whose whole key is made of group keys."""
-    wanted = {key.scalar.key for key in keys}
+    wanted = {key.scalar.identity for key in keys}
     result: set[str] = set()
     for join in relation.joins:
-        if all(value.key in wanted for _, value in join.on):
+        if all(value.identity in wanted for _, value in join.on):
             result.add(join.alias)
     return result

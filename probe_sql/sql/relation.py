@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.policy.model import Policy, PublicTable, Table
+from probe_sql.policy.model import PublicTable, Table
+from probe_sql.policy.policy import Policy
 from probe_sql.sql.compare import compare, joinable
 from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.scalar import Scalar
@@ -68,12 +69,12 @@ def check_select(select: exp.Select, allowed: tuple[str, ...], source: Source, w
         if not value or key in allowed:
             continue
         name, fix = _SELECT_PARTS.get(key, (key.strip("_").replace("_", " ").upper(), None))
-        place = source.clause(value, *name.split()) if isinstance(value, exp.Expr) else None
+        span = source.clause(value, *name.split()) if isinstance(value, exp.Expr) else None
         raise Refused(
             f"{name} is not supported in {what}",
             why="whatever is not fully understood is refused, never ignored",
             fix=fix,
-            span=place or source.find(name),
+            span=span or source.find(name),
         )
 
 

@@ -8,13 +8,14 @@ NULL, casts are TRY_CAST. The analyst's own text never reaches the database.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
 
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
+from probe_sql.sql.canonical import expression
 from probe_sql.types import BOOLEAN, DOUBLE, Kind, SqlType, parse_type
 
 UNKNOWN = SqlType(Kind.OTHER, "UNKNOWN")
@@ -43,11 +44,15 @@ class Scalar:
     nullable: bool = True
     private: bool = False
     constant: Constant | None = None
+    _identity: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
-    def key(self) -> str:
-        """The scanned SQL: two scalars with the same key are the same expression."""
-        return self.ast.sql(dialect="duckdb")
+    def identity(self) -> bytes:
+        """The canonical form: within a query, scalars that share it have the same value."""
+        if self._identity is None:
+            object.__setattr__(self, "_identity", expression(self.ast))
+        assert self._identity is not None
+        return self._identity
 
     @property
     def known(self) -> bool:

@@ -11,7 +11,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.policy.model import Column, Policy, PublicTable, Table
+from probe_sql.policy.model import Column, PublicTable, Table
+from probe_sql.policy.policy import Policy
 from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp, decimal_limits
 from probe_sql.sql.source import Source
@@ -112,8 +113,8 @@ class FromScope:
         self, item: Named, key: str, node: exp.Expr, scope: FromScope, clamped: bool
     ) -> Scalar:
         """A column of a subquery, bound once; refused where its definitions multiply."""
-        place = (item.name, key, clamped)
-        if place not in self._bound:
+        known = (item.name, key, clamped)
+        if known not in self._bound:
             value = Expressions(self.source, scope, clamped).bind(node)
             if sum(1 for _ in value.ast.walk()) > MAX_NODES:
                 raise Refused(
@@ -122,8 +123,8 @@ class FromScope:
                     fix="compute it in fewer steps, or in a view that the data owner declares",
                     span=self.source.span(node),
                 )
-            self._bound[place] = value
-        return self._bound[place]
+            self._bound[known] = value
+        return self._bound[known]
 
 
 def exact(value: float) -> Fraction:

@@ -165,11 +165,11 @@ def _fill(source: Source, tokens: list[Token], parameters: Sequence[Any]) -> lis
     return result
 
 
-def _literal_tokens(place: Token, value: Any, number: int) -> list[Token]:
+def _literal_tokens(token_at: Token, value: Any, number: int) -> list[Token]:
     """Tokens of a literal that stand at the place of a `?`."""
 
     def token(kind: TokenType, text: str) -> Token:
-        return Token(kind, text, place.line, place.col, place.start, place.end)
+        return Token(kind, text, token_at.line, token_at.col, token_at.start, token_at.end)
 
     if hasattr(value, "item") and type(value).__module__ == "numpy":
         value = value.item()
@@ -252,15 +252,9 @@ def _closing(clause: Sequence[Token]) -> int | None:
 def _options(source: Source, clause: Sequence[Token]) -> tuple[dict[str, Any], dict[str, Span]]:
     options: dict[str, Any] = {}
     spans: dict[str, Span] = {}
-    parts: list[list[Token]] = [[]]
-    for token in clause:
-        if token.token_type == TokenType.COMMA:
-            parts.append([])
-        else:
-            parts[-1].append(token)
     if not clause:
         return options, spans
-    for part in parts:
+    for part in _parts(clause):
         if len(part) < 3 or part[1].token_type != TokenType.EQ:
             at = part[0] if part else clause[-1]
             raise SqlError(
@@ -283,8 +277,32 @@ def _options(source: Source, clause: Sequence[Token]) -> tuple[dict[str, Any], d
     return options, spans
 
 
+def _parts(clause: Sequence[Token]) -> list[list[Token]]:
+    """The clause between its commas; those inside of parentheses do not count."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in clause:
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+        if token.token_type == TokenType.COMMA and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
 def _option_value(tokens: Sequence[Token], span: Span) -> Any:
     kinds = [token.token_type for token in tokens]
+    if kinds[0] == TokenType.L_PAREN and kinds[-1] == TokenType.R_PAREN and TokenType.EQ in kinds:
+        named: dict[str, Any] = {}
+        for part in _parts(tokens[1:-1]):
+            if len(part) < 3 or part[1].token_type != TokenType.EQ or part[0].text in named:
+                raise SqlError(
+                    "margins by column are names, each once, with = and a margin",
+                    fix="margin = (n = 50, total = '5%')",
+                    span=span,
+                )
+            named[part[0].text] = _option_value(part[2:], span)
+        return named
     if kinds == [TokenType.STRING]:
         return tokens[0].text
     if kinds in ([TokenType.TRUE], [TokenType.FALSE]):
@@ -350,17 +368,17 @@ def _check_tree(source: Source, tree: exp.Expr) -> None:
 def _syntax_error(source: Source, tokens: Sequence[Token], error: ParseError) -> SqlError:
     details = error.errors[0] if error.errors else {}
     line, column = details.get("line"), details.get("col")
-    place: Token | None = tokens[-1]
+    token_at: Token | None = tokens[-1]
     for token in tokens:
         if token.line == line and token.col == column:
-            place = token
+            token_at = token
             break
-    text = place.text if place else ""
+    text = token_at.text if token_at else ""
     what = f"syntax error near {text!r}" if text else "syntax error"
     return SqlError(
         what,
         fix="SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... WITH ACCURACY (...)",
-        span=source.token_span(place) if place else None,
+        span=source.token_span(token_at) if token_at else None,
     )
 
 
@@ -377,7 +395,7 @@ def _not_a_select(source: Source, tokens: Sequence[Token], tree: exp.Expr | None
     word = tokens[0].text.upper()
     return Refused(
         f"{word} is not a query that can be answered",
-        why="the only statement is SELECT ... GROUP BY ... HAVING, with EXPLAIN before it or not",
+        why="the only statement is SELECT, with EXPLAIN before it or not",
         fix="SELECT ... FROM ... GROUP BY ... HAVING ...",
         span=span,
     )

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.plan.engine import Engine
-from probe_sql.plan.tally import Scan
-from probe_sql.policy.model import Policy
+from probe_sql.plan.tally import Engine, Scan
+from probe_sql.policy.policy import Policy
 from probe_sql.types import SqlType
 from probe_sql.vault.exact import Exact
 
@@ -20,6 +19,9 @@ Schemas = Mapping[str, Mapping[str, SqlType]]
 
 class Backend(Protocol):
     """A database that can run scans. Everything it returns is public, but for `measure`.
+
+    Threads may share it. As many scans run side by side as the policy's `[engine] scans` says,
+    where the database can; others wait.
 
     Privacy: errors are `ScanError` or `Interrupted` with texts of our own. No method takes
     SQL, and no value of an analyst reaches the database except inside a planned scan.
@@ -70,10 +72,16 @@ class Backend(Protocol):
         """Raise `PolicyError` where a row has no person and the policy refuses such rows."""
         ...
 
+    def session(self) -> Backend:
+        """A backend over the same database for one session, cheap to make."""
+        ...
+
     def interrupt(self) -> None:
-        """End the running scan, from another thread; nothing happens if there is none."""
+        """End what this session runs and waits for, from another thread; nothing happens if there
+        is none. What other sessions run goes on."""
         ...
 
     def close(self) -> None:
-        """Release files and memory; safe to call twice."""
+        """End what this session runs. The first backend also ends all sessions, and releases
+        files and memory. Safe to call twice."""
         ...

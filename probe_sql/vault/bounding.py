@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.policy.model import Table
-from probe_sql.policy.names import fold
+from probe_sql.policy.names import normal_name
+from probe_sql.scan.first_rows import FirstRows
 from probe_sql.types import Kind, SqlType, parse_type
 from probe_sql.vault.loading import WHOLE, identifier
 
@@ -30,7 +31,7 @@ _PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Bounding:
+class RowCap:
     """How one table is bounded: where its rows come from, and what of them is kept."""
 
     source: str  # the table with all rows, as SQL
@@ -49,10 +50,6 @@ class Bounding:
         return f"hash({self.key}::UBIGINT, {columns})"
 
     @property
-    def listed(self) -> str:
-        return ", ".join(identifier(column) for column in self.columns)
-
-    @property
     def kept(self) -> str:
         """The declared columns as they are kept: equal values are the same value."""
         return ", ".join(
@@ -68,16 +65,16 @@ class Bounding:
         )  # fmt: skip
 
 
-def bounding(table: Table, schema: Mapping[str, SqlType], key: int) -> Bounding:
+def bounding(table: Table, schema: Mapping[str, SqlType], key: int) -> RowCap:
     """The bounding of a table that protects people; `schema` are the columns of its source."""
     unit = table.unit
     assert unit.column is not None
     assert unit.max_rows is not None
-    declared = {fold(name) for name in table.columns}
-    columns = tuple(name for name in schema if fold(name) in declared)
+    declared = {normal_name(name) for name in table.columns}
+    columns = tuple(name for name in schema if normal_name(name) in declared)
     hashed = tuple(n for n, t in schema.items() if n in columns or t.kind is not Kind.OTHER)
     types = tuple(schema[name].name for name in columns)
-    return Bounding(
+    return RowCap(
         identifier(WHOLE + table.name), identifier(unit.column), columns, hashed, types,
         unit.max_rows, unit.null != "own", key,
     )  # fmt: skip
@@ -92,12 +89,12 @@ def _one_of_equals(column: str, type_: str) -> str:
     return f"CASE {cases} END AS {column}"
 
 
-def missing_people(how: Bounding, run: Run) -> bool:
+def missing_people(how: RowCap, run: Run) -> bool:
     """Whether some row has no person."""
     return bool(run(f"SELECT 1 FROM {how.source} WHERE {how.person} IS NULL LIMIT 1"))
 
 
-def build(how: Bounding, target: str, run: Run) -> None:
+def build(how: RowCap, target: str, run: Run) -> None:
     """Fill the table `target`, which does not exist yet, with the rows that stay."""
     try:
         _find_heavy(how, run)
@@ -110,7 +107,7 @@ def build(how: Bounding, target: str, run: Run) -> None:
             run(f"DROP TABLE IF EXISTS {name}")
 
 
-def _find_heavy(how: Bounding, run: Run) -> None:
+def _find_heavy(how: RowCap, run: Run) -> None:
     """People with more than T rows, and the largest hash of theirs that is worth ranking.
 
     About T + 6 sqrt(T) + 10 of a person's rows lie below it, so at least T nearly always do.
@@ -127,7 +124,7 @@ def _find_heavy(how: Bounding, run: Run) -> None:
     )
 
 
-def _keep_light(how: Bounding, target: str, run: Run) -> None:
+def _keep_light(how: RowCap, target: str, run: Run) -> None:
     """Make the table, with all rows of everyone else."""
     present = f" WHERE {how.person} IS NOT NULL" if how.drop_missing else ""
     run(
@@ -136,7 +133,7 @@ def _keep_light(how: Bounding, target: str, run: Run) -> None:
     )
 
 
-def _parts(how: Bounding, run: Run) -> list[str]:
+def _parts(how: RowCap, run: Run) -> list[str]:
     """Conditions that divide the people, so that not too many rows are ranked at once."""
     (rows,) = run(f"SELECT coalesce(sum(probe_sql_ranked), 0)::BIGINT FROM {_HEAVY}")[0]
     count = min(_PARTS, math.ceil(rows / _PART_ROWS))
@@ -145,17 +142,16 @@ def _parts(how: Bounding, run: Run) -> list[str]:
     return [f" AND hash({how.person}) % {count} = {number}" for number in range(count)]
 
 
-def _rank(how: Bounding, target: str, people: str, condition: str, run: Run) -> None:
+def _rank(how: RowCap, target: str, people: str, condition: str, run: Run) -> None:
     """Add the first rows that `people` want, of those that satisfy the condition."""
-    run(
-        f"INSERT INTO {target} SELECT {how.kept} FROM (SELECT {how.listed}, probe_sql_want,"
-        f" row_number() OVER (PARTITION BY {how.person} ORDER BY {how.hash}, {how.listed})"
-        f" AS probe_sql_place FROM {how.source} JOIN {people} ON {how.person} = probe_sql_person"
-        f" WHERE {condition}) WHERE probe_sql_place <= probe_sql_want"
-    )
+    columns = tuple(map(identifier, how.columns))
+    rows = FirstRows(how.person, columns, (how.hash, *columns))
+    origin = f"{how.source} JOIN {people} ON {how.person} = probe_sql_person WHERE {condition}"
+    most = "probe_sql_want"
+    run(f"INSERT INTO {target} {rows.select(origin, most, kept=how.kept, carried=most)}")
 
 
-def _complete(how: Bounding, target: str, run: Run) -> None:
+def _complete(how: RowCap, target: str, run: Run) -> None:
     """Look above the cut for the rows that the few still want of whom too few lay below it.
 
     Those below were their first rows, so that these are the next.

@@ -7,11 +7,9 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe_sql.errors import InternalError
-
-Ints = NDArray[np.int64]
+from probe_sql.measuring import Ints
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:

@@ -15,12 +15,12 @@ from typing import TypeVar
 import numpy as np
 
 from probe_sql.errors import DataError
+from probe_sql.measuring import Ints
 from probe_sql.vault.memory import Scratch
 from probe_sql.vault.noise import (
     NOISE_LIMIT,
     Coins,
     Epsilon,
-    Ints,
     Sampler,
     coins,
     digits_needed,

@@ -16,10 +16,10 @@ import numpy as np
 
 from probe_sql.errors import PolicyError, Problem, Refused
 from probe_sql.plan.tally import Scan
-from probe_sql.policy.checks import show
 from probe_sql.policy.keys import IntegerKeys, ListKeys
-from probe_sql.policy.model import Policy
+from probe_sql.policy.kinds import show
 from probe_sql.policy.names import find, place
+from probe_sql.policy.policy import Policy
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.loading import identifier

@@ -19,15 +19,16 @@ import duckdb
 import numpy as np
 
 from probe_sql.policy.keys import TableKeys
-from probe_sql.policy.model import Policy, Table
-from probe_sql.policy.names import find, fold
+from probe_sql.policy.model import Table
+from probe_sql.policy.names import find, normal_name
+from probe_sql.policy.policy import Policy
 from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
-from probe_sql.vault.csv_files import check_quotes, header
-from probe_sql.vault.parquet_files import check_alike
-from probe_sql.vault.sources import Files, Frame, Layout, Texts
+from probe_sql.vault.plain_files import check_alike, check_quotes, header
+from probe_sql.vault.sources import Files, Frame, Layout, TextColumns
 from probe_sql.vault.views import Catalogue, catalogue
 
 CATALOG = "source"  # the attached database
+_LOADED = "probe_sql_loaded"  # the database with what several instances share
 WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
 _FRAME = "probe_sql frame"
 _AS_STORED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.DATE)
@@ -65,13 +66,12 @@ def load(
         _load_public(connection, _policy_name(policy, table), source)
     if layout.database is not None:
         yield Step(f"the database {layout.database.path.name}")
-        path = literal(str(layout.database.path))
-        connection.execute(f"ATTACH {path} AS {CATALOG} (READ_ONLY)")
-        copied = {fold(table) for table in layout.public}
+        _attach_database(connection, layout.database.path)
+        copied = {normal_name(table) for table in layout.public}
         known_here = catalogue(connection, CATALOG)
         for table in _attached(connection):
             known = _policy_name(policy, table)
-            if fold(known) in copied or (policy is not None and not _named(policy, known)):
+            if normal_name(known) in copied or (policy is not None and not _named(policy, known)):
                 continue
             stored = ("main", table) in known_here.tables
             computed = not stored or known_here.computes(("main", table))
@@ -92,6 +92,37 @@ def load(
         declared = policy.find_table(known) if policy is not None else None
         _load_private(connection, _loaded_name(policy, known), source, policy, declared)
         _hide(connection, policy, known)
+
+
+def load_into(
+    copy: Path, connection: duckdb.DuckDBPyConnection, layout: Layout, policy: Policy | None
+) -> Iterator[Step]:
+    """Make the tables in a new database file instead of the connection's memory."""
+    connection.execute(f"ATTACH {literal(str(copy))} AS {_LOADED}")
+    connection.execute(f"USE {_LOADED}")
+    yield from load(connection, layout, policy)
+    connection.execute("USE memory")
+    connection.execute(f"DETACH {_LOADED}")
+
+
+def attach(
+    connection: duckdb.DuckDBPyConnection, layout: Layout, policy: Policy | None, copy: Path
+) -> None:
+    """Show the tables that `load_into` has made, read-only."""
+    if layout.database is not None:
+        _attach_database(connection, layout.database.path)
+    connection.execute(f"ATTACH {literal(str(copy))} AS {_LOADED} (READ_ONLY)")
+    connection.execute(f"USE {_LOADED}")
+    whole = connection.execute(
+        "SELECT DISTINCT table_name FROM duckdb_columns()"
+        f" WHERE database_name = '{_LOADED}' AND starts_with(table_name, '{WHOLE}')"
+    ).fetchall()
+    for (table,) in whole:
+        _hide(connection, policy, table.removeprefix(WHOLE))
+
+
+def _attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    connection.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
 
 
 def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -117,7 +148,9 @@ def _load_view(
     if total is None:
         wanted = _wanted(declared)
         columns = _columns(connection, view, of=f"database_name = '{CATALOG}'")
-        listed = ", ".join(identifier(column) for column in columns if fold(column) in wanted)
+        listed = ", ".join(
+            identifier(column) for column in columns if normal_name(column) in wanted
+        )
         origin = f"{CATALOG}.main.{identifier(view)}"
         # Without any of its columns the policy is wrong, and its own check says so.
         limit = "" if listed else " LIMIT 0"
@@ -133,7 +166,7 @@ def _load_view(
 
 def _wanted(declared: Table) -> set[str]:
     """The columns of a private table that are read at all, folded."""
-    return {fold(c) for c in (*declared.columns, declared.unit.column) if c is not None}
+    return {normal_name(c) for c in (*declared.columns, declared.unit.column) if c is not None}
 
 
 def _without_collations(connection: duckdb.DuckDBPyConnection, table: str) -> str:
@@ -188,9 +221,9 @@ def _hide(connection: duckdb.DuckDBPyConnection, policy: Policy | None, table: s
 
 
 def _load_public(
-    connection: duckdb.DuckDBPyConnection, table: str, source: Files | Frame | Texts
+    connection: duckdb.DuckDBPyConnection, table: str, source: Files | Frame | TextColumns
 ) -> None:
-    if isinstance(source, Texts):
+    if isinstance(source, TextColumns):
         _load_texts(connection, table, source)
         return
     if isinstance(source, Files):
@@ -204,16 +237,16 @@ def _load_public(
     connection.unregister(_FRAME)
 
 
-def _load_texts(connection: duckdb.DuckDBPyConnection, table: str, source: Texts) -> None:
+def _load_texts(connection: duckdb.DuckDBPyConnection, table: str, source: TextColumns) -> None:
     """Cast what came as text to the types it had."""
     arrays = {
-        f"c{place}": np.array([*column, None], dtype=object)[:-1]
-        for place, column in enumerate(source.columns)
+        f"c{index}": np.array([*column, None], dtype=object)[:-1]
+        for index, column in enumerate(source.columns)
     }
     columns = ", ".join(
-        f"CAST(c{place} AS {'VARCHAR' if type_.kind is Kind.OTHER else type_.name})"
+        f"CAST(c{index} AS {'VARCHAR' if type_.kind is Kind.OTHER else type_.name})"
         f" AS {identifier(name)}"
-        for place, (name, type_) in enumerate(source.types.items())
+        for index, (name, type_) in enumerate(source.types.items())
     )
     connection.register(_FRAME, arrays)
     connection.execute(
@@ -260,7 +293,7 @@ def _load_parquet(
     decoded = [
         identifier(column)
         for column, type_ in _columns(connection, table).items()
-        if fold(column) in types and type_.kind not in _AS_STORED
+        if normal_name(column) in types and type_.kind not in _AS_STORED
     ]
     if decoded:
         hashes = ", ".join(f"bit_xor(hash({column}))" for column in decoded)
@@ -276,13 +309,15 @@ def _load_frame(
     objects: set[str] = set()
     if source.library == "pandas":
         kinds = source.frame.dtypes.items()
-        objects = {fold(str(name)) for name, kind in kinds if str(kind) == "object"}
+        objects = {normal_name(str(name)) for name, kind in kinds if str(kind) == "object"}
     connection.register(_FRAME, frame)
     columns = _columns(connection, _FRAME)
     select = ", ".join(
-        _typed(identifier(c), c, types) if fold(c) in objects else _in_calendar(identifier(c), own)
+        _typed(identifier(c), c, types)
+        if normal_name(c) in objects
+        else _in_calendar(identifier(c), own)
         for c, own in columns.items()
-        if not types or fold(c) in types
+        if not types or normal_name(c) in types
     )
     limit = "" if types else " LIMIT 0"  # for the schema alone
     connection.execute(
@@ -322,9 +357,9 @@ def _declared_types(
         if column.type is None and isinstance(keys, TableKeys):
             listed = _columns(connection, _policy_name(policy, keys.table))
             found = find(listed, keys.column) or found
-        types[fold(column.name)] = found
+        types[normal_name(column.name)] = found
     if table.unit.column is not None:
-        types.setdefault(fold(table.unit.column), VARCHAR)
+        types.setdefault(normal_name(table.unit.column), VARCHAR)
     return types
 
 
@@ -341,7 +376,7 @@ def _columns(
 
 
 def _typed(value: str, column: str, types: Mapping[str, SqlType]) -> str:
-    type_ = types.get(fold(column), VARCHAR)
+    type_ = types.get(normal_name(column), VARCHAR)
     if type_.kind in (Kind.TEXT, Kind.OTHER, Kind.NULL):
         return f"{value} AS {identifier(column)}"
     return f"TRY_CAST({value} AS {type_.name}) AS {identifier(column)}"
@@ -361,11 +396,11 @@ def _load_csv(
     delimiter, names = header(paths, types)
     check_quotes(paths, delimiter)
     fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
-    places: dict[str, int] = {}
-    for place, column in enumerate(names):
-        if not types or fold(column) in types:
-            places.setdefault(column, place)
-    select = ", ".join(_typed(f"c{place}", column, types) for column, place in places.items())
+    first_index: dict[str, int] = {}
+    for index, column in enumerate(names):
+        if not types or normal_name(column) in types:
+            first_index.setdefault(column, index)
+    select = ", ".join(_typed(f"c{index}", column, types) for column, index in first_index.items())
     connection.execute(
         f"CREATE TABLE {identifier(table)} AS WITH texts AS MATERIALIZED (FROM"
         f" read_csv({_paths(paths)},"

@@ -22,10 +22,10 @@ from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.logic.formula import Formula, atoms
 from probe_sql.loss import Loss
-from probe_sql.measuring import Draw, Floats, Ints, Mask, OverBudget
+from probe_sql.measuring import Atom, Draw, Floats, Ints, Mask, OverBudget
 from probe_sql.plan.unit import ROW, Caps
+from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import Exact, unsealed
-from probe_sql.vault.folded import Comparison, folded
 from probe_sql.vault.memory import Scratch, sealed
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
 from probe_sql.vault.noise_state import NoiseState
@@ -108,9 +108,9 @@ class VaultMeter:
         return self._exact.groups
 
     @property
-    def loss(self) -> float:
+    def loss(self) -> Loss:
         """Ex-post loss of everything drawn so far, rounded up (theory 5)."""
-        return self._epsilon(self._worst)
+        return Loss.drawn(self._worst * self._step)
 
     def group_losses(self) -> Floats:
         """Loss of each group so far, rounded up (predicate-wise DP)."""
@@ -144,7 +144,7 @@ class VaultMeter:
                 return False
         return True
 
-    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> float:
+    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> Loss:
         """The loss if these draws and those held were made, whether or not the limit covers it."""
         totals = self._totals + self._held[:, np.newaxis]
         losses: Floats = totals.astype(np.float64) * float(self._step)
@@ -155,7 +155,7 @@ class VaultMeter:
             more = np.maximum(epsilon - self._paid[measure] * float(self._step), 0.0) * groups
             for row_type in self._types[measure]:
                 losses[row_type] += more
-        return float(self._caps.worst(losses))
+        return Loss.drawn(self._caps.worst(losses))
 
     def _costs(self, draws: Sequence[Draw]) -> list[Cost]:
         return [(measure, self._steps(epsilon), groups) for measure, epsilon, groups in draws]
@@ -167,10 +167,10 @@ class VaultMeter:
             for measure, epsilon, groups in reveals
         ]
 
-    def hold(self, draws: Sequence[tuple[int, float]]) -> None:
+    def set_aside(self, draws: Sequence[tuple[int, float]]) -> None:
         """Set aside what later draws of (measure, epsilon) for all groups will cost.
 
-        Until `unhold`, other draws are refused where they would leave less than that.
+        Until `free`, other draws are refused where they would leave less than that.
         """
         held = np.zeros_like(self._held)
         for measure, epsilon in draws:
@@ -178,7 +178,7 @@ class VaultMeter:
                 held[row_type] = min(held[row_type] + self._steps(epsilon), self._limit + 1)
         self._held = held
 
-    def unhold(self) -> None:
+    def free(self) -> None:
         """Make what was set aside free for draws."""
         self._held = np.zeros_like(self._held)
 
@@ -229,16 +229,16 @@ class VaultMeter:
             return noisy
 
     @sealed
-    def fold(self, formula: Formula, comparisons: Sequence[Comparison]) -> int:
+    def measure_condition(self, formula: Formula, comparisons: Sequence[Atom]) -> int:
         """A new measure: how many rows a group is inside the formula, or lacks. Its number.
 
-        Privacy: one row changes it by at most 1 (`folded`), and only a row that enters one of the
-        measures behind it, so it joins their row types. It is met once by a person if all of
-        them are. Nothing is released until it is drawn.
+        Privacy: one row changes it by at most 1 (`condition_slack`), and only a row that enters
+        one of the measures behind it, so it joins their row types. It is met once by a person if
+        all of them are. Nothing is released until it is drawn.
         """
         behind = {comparisons[number].measure for number in atoms(formula)}
         with self._lock, Scratch() as scratch:
-            column = scratch.keep(folded(formula, comparisons, self._values, self._deltas))
+            column = scratch.keep(condition_slack(formula, comparisons, self._values, self._deltas))
             number = len(self._deltas)
             self._folded += (Exact([column], self.groups, self._exact.people),)
             self._row_types = tuple(
@@ -322,8 +322,7 @@ class VaultMeter:
             self._forget()
             if self._settled:
                 raise InternalError("The query was settled already.")
-            drawn = Loss.drawn(self.loss)
-            charged = self._ledger.settle(self._receipt, drawn, outcome=outcome, reason=reason)
+            charged = self._ledger.settle(self._receipt, self.loss, outcome=outcome, reason=reason)
             self._settled = True
             return charged
 
@@ -352,7 +351,8 @@ class VaultMeter:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<VaultMeter: epsilon {self.loss:.6g} of {self._epsilon(self._limit):.6g} drawn>"
+        limit = float(self._limit * self._step)
+        return f"<VaultMeter: epsilon {self.loss.epsilon:.6g} of {limit:.6g} drawn>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A meter cannot be copied or pickled.")
@@ -366,12 +366,6 @@ class VaultMeter:
         if math.isinf(epsilon):
             return self._limit + 1
         return min(math.ceil(Fraction(epsilon) / self._step), self._limit + 1)
-
-    def _epsilon(self, steps: int) -> float:
-        """The least float that is at least `steps`; within the limit's float for the limit."""
-        exact = steps * self._step
-        nearest = float(exact)
-        return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def _blurred(values: Ints, asked: Ints, noise: Ints) -> Ints:

@@ -20,11 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.errors import DataError
+from probe_sql.measuring import Ints, Mask
 from probe_sql.vault.memory import Scratch
 from probe_sql.vault.randomness import Words
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 Epsilon = int | float | Fraction
 
@@ -209,10 +207,10 @@ class Sampler:
 def _from_digits(shown: Mask, out: Ints) -> None:
     """Read column j of `shown`, which is used up, as a binary number, least digit first."""
     count, n = shown.shape
-    place = np.left_shift(1, np.arange(count) % 8).astype(np.uint8)
+    bits = np.left_shift(1, np.arange(count) % 8).astype(np.uint8)
     with Scratch() as scratch:
         weighted = scratch.keep(shown.view(np.uint8))
-        weighted *= place[:, np.newaxis]
+        weighted *= bits[:, np.newaxis]
         octets = scratch.keep(np.zeros((n, 8), dtype=np.uint8))
         for low in range(0, count, 8):
             np.bitwise_or.reduce(weighted[low : low + 8], axis=0, out=octets[:, low // 8])

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.errors import InternalError
+from probe_sql.measuring import Ints, Mask
 from probe_sql.vault.gradual import refine
 from probe_sql.vault.memory import Scratch
-from probe_sql.vault.noise import Ints, Sampler
-
-Mask = NDArray[np.bool_]
+from probe_sql.vault.noise import Sampler
 
 
 class NoiseState:

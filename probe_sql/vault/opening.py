@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 
 from probe_sql.errors import InterfaceError, PolicyError
-from probe_sql.policy.model import Policy
-from probe_sql.policy.resources import Resources
+from probe_sql.policy import Resources
+from probe_sql.policy.policy import Policy
 from probe_sql.vault.loading import literal
 from probe_sql.vault.sources import Files, Layout
+
+_MACHINE = 80  # percent of its memory, for all scans together
 
 
 def resources(policy: Policy | None, threads: int | None, memory: str | None) -> Resources:
@@ -28,9 +32,23 @@ def resources(policy: Policy | None, threads: int | None, memory: str | None) ->
         raise InterfaceError(f"{problem.place}: {problem.what}.", fix=problem.fix) from None
 
 
+def memory_of_each(limits: Resources) -> str | None:
+    """The part of the memory that each of the scans gets which may run at once."""
+    if limits.scans == 1:
+        return limits.memory
+    if limits.memory is None:
+        return f"{_MACHINE // limits.scans}%"
+    number, unit, binary = re.findall(r"([0-9.]+) ?([KMGT])(i?)B", limits.memory)[0]
+    size = Decimal(number) * (1024 if binary else 1000) ** ("KMGT".index(unit) + 1)
+    return f"{int(size) // limits.scans}B"
+
+
 def set_limits(connection: duckdb.DuckDBPyConnection, limits: Resources, spill: Path) -> None:
-    """Give the connection its memory, its threads and a directory to spill to."""
-    free = shutil.disk_usage(spill).free
+    """Give the connection its part of the memory, of the threads, and a directory to spill to.
+
+    Privacy: a part is fixed. What a scan can take does not depend on what others run beside it.
+    """
+    free = shutil.disk_usage(spill).free // limits.scans
     settings = [
         "SET enable_progress_bar = false",
         "SET TimeZone = 'UTC'",
@@ -42,10 +60,11 @@ def set_limits(connection: duckdb.DuckDBPyConnection, limits: Resources, spill: 
         f"SET temp_directory = {literal(str(spill))}",
         f"SET max_temp_directory_size = '{max(1, free // 2)}B'",
     ]
+    memory = memory_of_each(limits)
     if limits.threads is not None:
-        settings.append(f"SET threads = {limits.threads}")
-    if limits.memory is not None:
-        settings.append(f"SET memory_limit = {literal(limits.memory)}")
+        settings.append(f"SET threads = {limits.threads // limits.scans}")
+    if memory is not None:
+        settings.append(f"SET memory_limit = {literal(memory)}")
     for setting in settings:
         connection.execute(setting)
 

@@ -12,30 +12,39 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from probe_sql.errors import InterfaceError, InternalError, OperationalError, ScanError
+from probe_sql.errors import InterfaceError, InternalError, OperationalError, ProbeError
+from probe_sql.measuring import Ints
 from probe_sql.plan.tally import Scan
-from probe_sql.policy.model import Policy, Table
-from probe_sql.policy.names import find, fold
+from probe_sql.policy.model import Table
+from probe_sql.policy.names import find, normal_name
+from probe_sql.policy.policy import Policy
 from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape
 from probe_sql.types import SqlType
-from probe_sql.vault.backend import Progress, Schemas
-from probe_sql.vault.failures import UNDRAWN, Failure, scan_error
+from probe_sql.vault.backend import Schemas
+from probe_sql.vault.failures import Failure, scan_error
+from probe_sql.vault.pool import Pool
 from probe_sql.vault.postgres_address import Address, read_address, shorter, unreachable
-from probe_sql.vault.postgres_checks import BEHIND, alike, computed, hidden, unfixed, unreadable
-from probe_sql.vault.postgres_types import COLUMNS, column_type
-from probe_sql.vault.runner import Runner
+from probe_sql.vault.postgres_checks import (
+    BEHIND,
+    COLUMNS,
+    alike,
+    column_type,
+    computed,
+    hidden,
+    unfixed,
+    unreadable,
+)
+from probe_sql.vault.runner import Runner, Watch
 
 if TYPE_CHECKING:
     import psycopg
 
-    from probe_sql.vault.remote import Carried
+    from probe_sql.vault.remote import PublicRows
 
-Ints = NDArray[np.int64]
 Rows = list[tuple[Any, ...]]
 Statement = tuple[str, Sequence[Any]]
 
@@ -50,17 +59,32 @@ _SETTINGS = {
     "gin_fuzzy_search_limit": "0", "lock_timeout": "0",
     "row_security": "off",  # an error instead of fewer rows
 }  # fmt: skip
+_SERVER = (
+    "SELECT pg_postmaster_start_time()::text, oid::text FROM pg_database"
+    " WHERE datname = current_database()"
+)
 _OLDEST = 13
 _BOUNDED = "probe_sql_bounded_"
 
 
 class _Link:
-    """A connection that can be watched and interrupted by a `Runner`."""
+    """A connection for one query at a time, which can be watched and interrupted."""
+
+    broken = False  # one that is lost stays lost, and says so: nothing reconnects in silence
 
     def __init__(self, connection: psycopg.Connection[Any], timeout: str) -> None:
         self._connection = connection
         self._cancelled = False
+        self._runner = Runner(self, self.classify)
+        self.bounded: dict[str, Any] = {}  # what is scanned of tables that protect people
         self.limit(timeout)
+
+    def run(
+        self, statements: Sequence[Statement], watch: Watch, begin: str = _READ
+    ) -> list[Rows] | Failure:
+        """Run statements in one transaction; what each returned, or how it failed."""
+        work = partial(_Link.transaction, begin=begin, statements=statements)
+        return self._runner.run(work, watch)
 
     def limit(self, timeout: str) -> None:
         """Have the server end statements that take longer."""
@@ -117,22 +141,22 @@ class _Link:
         return Failure.LOST if self._connection.closed else Failure.OTHER
 
     def close(self) -> None:
-        """Disconnect."""
-        self._connection.close()
+        """End what runs and disconnect; safe to call twice."""
+        self._runner.end(self._connection.close)
 
 
 class PostgresRemote:
-    """A PostgreSQL database, read by scans."""
+    """A PostgreSQL database, read by scans, each of them over a connection of its own."""
 
-    def __init__(self, link: _Link, address: Address) -> None:
-        self._link = link
+    def __init__(self, link: _Link, address: Address, scans: int) -> None:
         self._address = address
         self._timeout = address.timeout
-        self._runner = Runner(link, link.classify)
-        self._closed = False
-        self._bounded: dict[str, Any] = {}
+        self._lost = False
+        self._pool = Pool(link, self._another, scans)
         self._engine: PostgresEngine = replace(POSTGRESQL, schema=address.schema)
         self._may_keep = self._check()
+        link.limit(self._timeout)
+        self._server = self._run(_SERVER)
         self._engine = replace(self._engine, shapes=self._shapes())
 
     def _check(self) -> bool:
@@ -147,7 +171,6 @@ class PostgresRemote:
         )
         encoding, missing, keep, limit = self._run(sql, [self._address.schema])[0]
         self._timeout = shorter(self._address.timeout, limit)
-        self._link.limit(self._timeout)
         if encoding != "UTF8":
             raise OperationalError(
                 f"The database {self._address.database} is not in the encoding UTF8.",
@@ -160,6 +183,16 @@ class PostgresRemote:
                 fix="Name one that it has: postgresql://.../name?schema=public.",
             )
         return bool(keep)
+
+    def _another(self) -> _Link | None:
+        """One more connection; None where the server gives no more, or is another one by now."""
+        with suppress(ProbeError):
+            link = _connected(self._address)
+            link.limit(self._timeout)
+            if link.run([(_SERVER, ())], Watch()) == [self._server]:
+                return link
+            link.close()
+        return None
 
     def _shapes(self) -> dict[str, Shape]:
         found: dict[str, dict[str, SqlType]] = {}
@@ -211,7 +244,9 @@ class PostgresRemote:
             raise alike(table.name, str(person))
 
     def _tried(self, statements: Sequence[Statement]) -> list[Rows] | Failure:
-        return self._runner.run(partial(_Link.transaction, begin=_READ, statements=statements))
+        watch = Watch()
+        with self._pool.lend(watch) as link:
+            return link.run(statements, watch)
 
     def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
         """All rows of a public table as text, column by column, in a form DuckDB reads."""
@@ -224,7 +259,7 @@ class PostgresRemote:
         ]
 
     def tallies(
-        self, scans: Sequence[Scan], carried: Sequence[Carried], progress: Progress | None
+        self, scans: Sequence[Scan], carried: Sequence[PublicRows], key: int | None, watch: Watch
     ) -> Sequence[Sequence[Ints]]:
         """Run the scans of a query in one transaction, which sees one state of the rows."""
         parameters = [
@@ -232,103 +267,92 @@ class PostgresRemote:
             for one in carried
             for values, type_ in zip(one.columns, one.relation.columns.values(), strict=True)
         ]
-        statements = [(self._statement(scan), parameters) for scan in scans]
-        found = self._transaction(statements, progress)
+        with self._pool.lend(watch) as link:
+            if key is not None:
+                self._bound(link, scans[0].relation.table, key, watch)
+            statements = [(self._statement(link, scan), parameters) for scan in scans]
+            found = self._transaction(link, statements, watch)
         return [_columns(rows, 1 + len(s.tallies)) for s, rows in zip(scans, found, strict=True)]
 
-    def _statement(self, scan: Scan) -> str:
+    def _statement(self, link: _Link, scan: Scan) -> str:
         table = scan.relation.table
-        if table.unit.column is not None and table.name not in self._bounded:
+        if table.unit.column is not None and table.name not in link.bounded:
             raise InternalError("A table of people was scanned before it was bounded.")
-        return self._engine.statement(scan, self._bounded.get(table.name, (table.name,)))
+        return self._engine.statement(scan, link.bounded.get(table.name, (table.name,)))
 
     def missing_people(self, table: Table) -> bool:
         """Whether some row of the table has no person."""
         return bool(self._run(self._engine.missing(table)))
 
-    def bound(self, table: Table, key: int, progress: Progress | None) -> None:
-        """Have later scans of the table see at most `max_rows` rows of each person.
+    def _bound(self, link: _Link, table: Table, key: int, watch: Watch) -> None:
+        """Have later scans over the link see at most `max_rows` rows of each person.
 
         The rows that stay are kept in a temporary table, which ends with the connection. Where
         the role cannot make one they are found anew in every scan: the same ones, but slowly.
         Its name is nobody else's: through a pool that shares sessions another connection's table
         is never read in its place.
         """
+        if table.name in link.bounded:
+            return
         if not self._may_keep:
-            self._bounded[table.name] = self._engine.bounded_rows(table, key)
+            link.bounded[table.name] = self._engine.bounded_rows(table, key)
             return
         target = f"{_BOUNDED}{secrets.token_hex(8)}"
         statements = [
             (self._engine.bounding(table, key, target), ()),
             (f'ANALYZE pg_temp."{target}"', ()),
         ]
-        self._transaction(statements, progress, _KEEP)
-        self._bounded[table.name] = self._engine.temporary(target)
-
-    def interrupt(self) -> None:
-        """End the running statement, from another thread; nothing happens if there is none."""
-        self._runner.interrupt()
+        self._transaction(link, statements, watch, _KEEP)
+        link.bounded[table.name] = self._engine.temporary(target)
 
     def close(self) -> None:
-        """Disconnect; safe to call twice."""
-        if not self._closed:
-            self._closed = True
-            self._runner.end(self._link.close)
+        """End what runs and disconnect; safe to call twice."""
+        self._pool.close()
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        return self._transaction([(sql, parameters)])[0]
+        watch = Watch()
+        with self._pool.lend(watch) as link:
+            return self._transaction(link, [(sql, parameters)], watch)[0]
 
     def _transaction(
-        self, statements: Sequence[Statement], progress: Progress | None = None, begin: str = _READ
+        self, link: _Link, statements: Sequence[Statement], watch: Watch, begin: str = _READ
     ) -> list[Rows]:
-        work = partial(_Link.transaction, begin=begin, statements=statements)
-        if self._closed:
-            raise InterfaceError("The database is closed.", fix="Connect again.")
-        outcome = self._runner.run(work, progress)
+        if self._lost:  # over one connection: the others end with it
+            raise scan_error(Failure.LOST)
+        outcome = link.run(statements, watch, begin)
         if isinstance(outcome, Failure):
-            self._fail(outcome)
+            self._lost = outcome is Failure.LOST
+            words = {"timeout": str(self._timeout), "schema": self._address.schema}
+            raise scan_error(outcome, "postgres", **words)
         return outcome
 
-    def _fail(self, failure: Failure) -> NoReturn:
-        """Raise the error for a statement that failed so, outside of any `except` block."""
-        if failure is Failure.TIMEOUT:
-            raise ScanError(
-                "The server ended the scan.",
-                why=f"It took longer than {self._timeout}, or was cancelled there. {UNDRAWN}",
-                fix="Allow more with ?statement_timeout=2h in the URL, up to the role's own limit.",
-                failure=failure.value,
-            )
-        if failure is Failure.DENIED:
-            raise ScanError(
-                "The server did not let this role read what the scan needs.",
-                why=f"It lost its rights, or row-level security would hide rows from it. {UNDRAWN}",
-                fix=f"Ask the owner to GRANT SELECT on the tables of {self._address.schema}.",
-                failure=failure.value,
-            )
-        if failure is Failure.MEMORY:
-            raise ScanError(
-                "The server ran out of memory, disk space or connections.",
-                why=UNDRAWN,
-                fix="Ask its administrator, or try again later.",
-                failure=failure.value,
-            )
-        raise scan_error(failure)
 
-
-def open_postgres(url: str) -> PostgresRemote:
-    """Connect to a database by its URL, for reading.
+def open_postgres(url: str, scans: int = 1) -> PostgresRemote:
+    """Connect to a database by its URL, for reading, over at most `scans` connections.
 
     Raises `InterfaceError` where psycopg is missing or the URL cannot be read, and
     `OperationalError` where the server does not let us in. No message holds the password.
     """
     try:
-        import psycopg
+        import psycopg  # noqa: F401
     except ImportError:
         raise InterfaceError(
             "PostgreSQL needs the library psycopg, which is not installed.",
             fix='pip install "probe-sql[postgres]"',
         ) from None
     address = read_address(url)
+    link = _connected(address)
+    try:
+        return PostgresRemote(link, address, scans)
+    except BaseException:
+        link.close()
+        raise
+
+
+def _connected(address: Address) -> _Link:
+    """A connection that can read and no more."""
+    import psycopg
+
     connection: psycopg.Connection[Any] | None = None
     failure: OperationalError | None = None
     try:
@@ -348,27 +372,22 @@ def open_postgres(url: str) -> PostgresRemote:
         raise OperationalError(
             f"The server is older than PostgreSQL {_OLDEST}.", fix="Update the server."
         )
-    link = _Link(connection, address.timeout)
-    try:
-        return PostgresRemote(link, address)
-    except BaseException:
-        link.close()
-        raise
+    return _Link(connection, address.timeout)
 
 
 def _columns(rows: Rows, width: int) -> list[Ints]:
     table = np.array(rows, dtype=np.int64).reshape(len(rows), width)
-    return [np.ascontiguousarray(table[:, place]) for place in range(width)]
+    return [np.ascontiguousarray(table[:, index]) for index in range(width)]
 
 
 def _distinct(columns: Mapping[str, SqlType]) -> dict[str, SqlType]:
     """The columns but those whose names differ by case alone: SQL cannot tell which is meant."""
-    folded = [fold(name) for name in columns]
-    return {name: type_ for name, type_ in columns.items() if folded.count(fold(name)) == 1}
+    folded = [normal_name(name) for name in columns]
+    return {name: type_ for name, type_ in columns.items() if folded.count(normal_name(name)) == 1}
 
 
 def _spelled(shapes: Mapping[str, Shape], table: str) -> str:
-    return next((name for name in shapes if fold(name) == fold(table)), table)
+    return next((name for name in shapes if normal_name(name) == normal_name(table)), table)
 
 
 def _to_duckdb(value: str | None) -> str | None:

@@ -11,34 +11,33 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe_sql import faults
 from probe_sql.errors import InternalError
-from probe_sql.plan.engine import Engine
-from probe_sql.plan.tally import Scan
-from probe_sql.policy.model import Policy, Table
+from probe_sql.measuring import Ints
+from probe_sql.plan.tally import Engine, Scan
+from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
-from probe_sql.scan.engine import RemoteEngine, Shipped, shipped
+from probe_sql.policy.policy import Policy
+from probe_sql.scan.engine import PublicRelation, RemoteEngine, shipped
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.bounded_store import kept_key
+from probe_sql.vault.bounded_tables import check_people
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import Exact, wipe
-from probe_sql.vault.people import check_people
-from probe_sql.vault.shelf import kept_key
-from probe_sql.vault.sources import Layout, Texts, public_files
-
-Ints = NDArray[np.int64]
+from probe_sql.vault.runner import Calls, Watch
+from probe_sql.vault.sources import Layout, TextColumns, public_files
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class PublicRows:
     """A shipped relation with its rows: every value as text, column by column."""
 
-    relation: Shipped
+    relation: PublicRelation
     columns: Sequence[Sequence[str | None]]
 
 
@@ -67,12 +66,16 @@ class Remote(Protocol):
         ...
 
     def tallies(
-        self, scans: Sequence[Scan], carried: Sequence[Carried], progress: Progress | None
+        self, scans: Sequence[Scan], carried: Sequence[PublicRows], key: int | None, watch: Watch
     ) -> Sequence[Sequence[Ints]]:
         """Run the scans of a query: of each the columns `o`, `n0`, ..., in no order of rows.
 
+        Where there is a `key`, the table protects people: what is scanned are at most `max_rows`
+        rows of each person. As many queries run side by side as the database allows.
+
         Privacy: all of them read one state of the rows, whoever writes meanwhile. Filters that
         exclude each other are charged once, and a row that changed in between would meet both.
+        Which rows of a person stay is a function of that person's rows, the key and the cap.
         """
         ...
 
@@ -80,19 +83,8 @@ class Remote(Protocol):
         """Whether some row of the table has no person."""
         ...
 
-    def bound(self, table: Table, key: int, progress: Progress | None) -> None:
-        """Have later scans of the table see at most `max_rows` rows of each person.
-
-        Privacy: which rows stay is a function of that person's rows, the key and the cap.
-        """
-        ...
-
-    def interrupt(self) -> None:
-        """End the running statement, from another thread; nothing happens if there is none."""
-        ...
-
     def close(self) -> None:
-        """Disconnect; safe to call twice."""
+        """End what runs and disconnect; safe to call twice."""
         ...
 
 
@@ -108,28 +100,30 @@ class RemoteBackend:
         memory: str | None = None,
         beside: Path | None = None,
     ) -> None:
-        self._remote = remote
-        self._beside = beside
-        self._bounded: set[str] = set()
-        self._turn = threading.Lock()
         try:
             self._schemas = remote.schemas()
             if policy is not None:
                 remote.check(policy)
-            layout = Layout(None, {}, {**self._copied(policy), **public_files(policy)})
-            self._local = DuckDBBackend(layout, policy, threads=threads, memory=memory)
+            layout = Layout(None, {}, {**_copied(remote, policy), **public_files(policy)})
+            local = DuckDBBackend(layout, policy, threads=threads, memory=memory)
         except BaseException:
             remote.close()
             raise
+        self._begin(remote, local, _Key(beside), owner=True)
 
-    def _copied(self, policy: Policy | None) -> dict[str, Texts]:
-        """The public tables that lie in the database itself."""
-        found = {}
-        for table in policy.public.values() if policy is not None else ():
-            schema = find(self._schemas, table.name)
-            if table.path is None and schema is not None:
-                found[table.name] = Texts(schema, self._remote.public(table.name, schema))
-        return found
+    def _begin(self, remote: Remote, local: DuckDBBackend, key: _Key, owner: bool) -> None:
+        self._remote = remote
+        self._local = local
+        self._key = key
+        self._owner = owner
+        self._calls = Calls()
+
+    def session(self) -> Self:
+        """A backend for one session, over the same database."""
+        other = object.__new__(type(self))
+        other._schemas = self._schemas
+        other._begin(self._remote, self._local.session(), self._key, owner=False)
+        return other
 
     # --- public facts -------------------------------------------------------------------
 
@@ -175,13 +169,13 @@ class RemoteBackend:
         people = table.unit.column is not None
         if not scan.measures:
             return Exact((), size, people)
-        if people:
-            self._bound(table, progress)
+        key = self._key() if people else None
         parts = self._remote.engine.passes(scan, fuse)
-        carried = [Carried(one, self._local.texts(scan, one)) for one in shipped(scan)]
+        carried = [PublicRows(one, self._local.texts(scan, one)) for one in shipped(scan)]
         faults.point("vault.scan.before")
         columns: list[Ints] = []
-        found = self._remote.tallies(parts, carried, progress)
+        with self._calls.call(progress) as watch:
+            found = self._remote.tallies(parts, carried, key, watch)
         for part, tallies in zip(parts, found, strict=True):
             columns += self._combined(part, tallies, size)
         exact = Exact(columns, size, people)
@@ -191,29 +185,56 @@ class RemoteBackend:
 
     def _combined(self, scan: Scan, found: Sequence[Ints], size: int) -> tuple[Ints, ...]:
         """Check that each group came back at most once, then make the measures."""
-        places = found[0]
-        outside = len(places) and (places.min() < 0 or places.max() >= size)
-        if len(found) != 1 + len(scan.tallies) or outside or len(np.unique(places)) != len(places):
+        ordinals = found[0]
+        outside = len(ordinals) and (ordinals.min() < 0 or ordinals.max() >= size)
+        if (
+            len(found) != 1 + len(scan.tallies)
+            or outside
+            or len(np.unique(ordinals)) != len(ordinals)
+        ):
             raise InternalError("A scan returned something else than one row for each group.")
         return self._local.combine(scan, found)
-
-    def _bound(self, table: Table, progress: Progress | None) -> None:
-        with self._turn:
-            if table.name not in self._bounded:
-                self._remote.bound(table, kept_key(self._beside), progress)
-                self._bounded.add(table.name)
 
     # --- ending -------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """End the running scan, from another thread; nothing happens if there is none."""
-        self._remote.interrupt()
+        """End what this session runs, from another thread; nothing happens if there is none."""
+        self._calls.interrupt()
         self._local.interrupt()
 
     def close(self) -> None:
-        """Disconnect and release memory; safe to call twice."""
-        self._remote.close()
+        """End what this session runs, and the link to the database if it is its own; safe to call
+        twice."""
+        if self._owner:
+            self._remote.close()
+        self._calls.end()
         self._local.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._remote.engine.name}>"
+
+
+class _Key:
+    """The key of the hash that chooses rows of people: one for all sessions, made when needed."""
+
+    def __init__(self, beside: Path | None) -> None:
+        self._beside = beside
+        self._found: int | None = None
+        self._turn = threading.Lock()
+
+    def __call__(self) -> int:
+        with self._turn:
+            if self._found is None:
+                self._found = kept_key(self._beside)
+            return self._found
+
+
+def _copied(remote: Remote, policy: Policy | None) -> dict[str, TextColumns]:
+    """The public tables that lie in the database itself."""
+    found = {}
+    schemas = remote.schemas()
+    for table in policy.public.values() if policy is not None else ():
+        schema = find(schemas, table.name)
+        if table.path is None and schema is not None:
+            found[table.name] = TextColumns(schema, remote.public(table.name, schema))
+    return found

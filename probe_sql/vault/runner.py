@@ -4,17 +4,90 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from probe_sql.errors import InterfaceError
 from probe_sql.vault.backend import Progress
-from probe_sql.vault.failures import Failure, classify
+from probe_sql.vault.failures import Failure, classify, scan_error
 
 T = TypeVar("T")
 
 PATIENCE = 0.5  # seconds before progress is reported; shorter work stays silent
 TICK = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watch:
+    """What goes with one call: who is told that time goes by, and whether it was to end."""
+
+    progress: Progress | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def tick(self, began: float) -> None:
+        """Look up while waiting for something since `began`: raises `Interrupted` if cancelled."""
+        if self.cancelled.is_set():
+            self.cancelled.clear()
+            raise scan_error(Failure.INTERRUPTED)
+        if self.progress is not None and time.monotonic() - began >= PATIENCE:
+            self.progress()
+
+    @contextmanager
+    def holding(self, lock: threading.Lock) -> Iterator[None]:
+        """Hold a lock that somebody else may keep for long."""
+        began = time.monotonic()
+        while not lock.acquire(timeout=TICK):
+            self.tick(began)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+class Calls:
+    """The calls of one session that are under way: it ends these, and nobody else's."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._threads: dict[Watch, int] = {}
+        self._closed = False
+
+    @contextmanager
+    def call(self, progress: Progress | None = None) -> Iterator[Watch]:
+        """Let one call begin, unless the session has ended."""
+        watch = Watch(progress)
+        with self._changed:
+            if self._closed:
+                raise closed()
+            self._threads[watch] = threading.get_ident()
+        try:
+            yield watch
+        finally:
+            with self._changed:
+                del self._threads[watch]
+                self._changed.notify_all()
+
+    def interrupt(self) -> None:
+        """End the calls that are under way, from any thread; those that wait, too."""
+        with self._changed:
+            for watch in self._threads:
+                watch.cancelled.set()
+
+    def end(self) -> None:
+        """Have all calls ended and let no more begin.
+
+        Raises `InterfaceError` where a `progress` asks for it: the call would wait for itself.
+        """
+        with self._changed:
+            if threading.get_ident() in self._threads.values():
+                raise asked_again()
+            self._closed = True
+            for watch in self._threads:  # once: what tidies up afterwards runs
+                watch.cancelled.set()
+            while self._threads:
+                self._changed.wait(TICK)
 
 
 class Interruptible(Protocol):
@@ -42,59 +115,53 @@ class Runner(Generic[C]):
         self._connection = connection
         self._classify = classify
         self._turn = threading.Lock()
-        self._running: _Job[C, object] | None = None
-        self._caller: int | None = None  # the thread that waits
+        self._running: Watch | None = None
 
-    def run(self, work: Callable[[C], T], progress: Progress | None = None) -> T | Failure:
-        """The result of `work`, or how it failed; raises only what `progress` raises, and
-        `InterfaceError` where `progress` asks for more work, which would wait for itself.
+    def run(self, work: Callable[[C], T], watch: Watch | None = None) -> T | Failure:
+        """The result of `work`, or how it failed; raises only what the watch's progress raises.
 
-        Privacy: `progress` is told nothing but that time goes by. The database's exception is
+        A watch that was cancelled before the work began ends it, too. It counts once: what
+        comes after, to tidy up, runs.
+
+        Privacy: progress is told nothing but that time goes by. The database's exception is
         dropped in the thread in which it was raised; what comes back is its class.
         """
-        if self._caller == threading.get_ident():
-            raise asked_again()
+        watched = Watch() if watch is None else watch
         with self._turn:
-            self._caller = threading.get_ident()
             job = _Job(work, self._connection, self._classify)
-            self._running = job  # type: ignore[assignment]
+            self._running = watched
             try:
-                return self._watched(job, progress)
+                outcome = self._watched(job, watched)
             finally:
                 self._running = None
-                self._caller = None
-
-    def interrupt(self) -> None:
-        """End the running work, from any thread."""
-        job = self._running
-        if job is not None:
-            job.cancelled.set()
+            if isinstance(outcome, Failure):
+                watched.cancelled.clear()
+            return outcome
 
     def end(self, close: Callable[[], None]) -> None:
-        """Have the running work and whatever waits ended, and then `close` the connection.
-
-        Raises `InterfaceError` where `progress` asks for it: the work would wait for itself.
-        """
-        if self._caller == threading.get_ident():
-            raise asked_again()
+        """Have the running work and whatever waits ended, and then `close` the connection."""
         while not self._turn.acquire(timeout=TICK):
-            self.interrupt()
+            running = self._running
+            if running is not None:
+                running.cancelled.set()
         try:
             close()
         finally:
             self._turn.release()
 
-    def _watched(self, job: _Job[C, T], progress: Progress | None) -> T | Failure:
+    def _watched(self, job: _Job[C, T], watch: Watch) -> T | Failure:
+        if watch.cancelled.is_set():
+            return Failure.INTERRUPTED
         stopped = False
         waited = 0.0
         try:
             job.thread.start()
             while not job.wait():
                 waited += TICK
-                if job.cancelled.is_set():
+                if watch.cancelled.is_set():
                     self._connection.interrupt()
-                elif progress is not None and waited >= PATIENCE:
-                    progress()
+                elif watch.progress is not None and waited >= PATIENCE:
+                    watch.progress()
         except KeyboardInterrupt:
             stopped = True
         finally:
@@ -144,6 +211,11 @@ def asked_again() -> InterfaceError:
     )
 
 
+def closed() -> InterfaceError:
+    """What is raised where a database is used after it was closed."""
+    return InterfaceError("The database is closed.", fix="Connect again.")
+
+
 class _Job(Generic[C, T]):
     """One piece of work, its thread, and what became of it."""
 
@@ -151,7 +223,6 @@ class _Job(Generic[C, T]):
         self, work: Callable[[C], T], connection: C, classify: Callable[[BaseException], Failure]
     ) -> None:
         self.done = threading.Event()
-        self.cancelled = threading.Event()
         self._outcome: T | Failure = Failure.OTHER
         self._work = work
         self._connection = connection

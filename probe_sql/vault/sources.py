@@ -1,6 +1,6 @@
 """What can be opened: a DuckDB database, Parquet and CSV files, frames, PostgreSQL and Spark.
 
-`open_backend` is the one way in. Which source a table of the policy comes from is decided
+Which source a table of the policy comes from is decided
 here, from names alone; nothing is read but a file's first bytes.
 """
 
@@ -12,17 +12,14 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 from probe_sql.errors import InterfaceError, OperationalError
-from probe_sql.policy.model import Policy
+from probe_sql.policy.policy import Policy
 from probe_sql.types import SqlType
 from probe_sql.vault import postgres_address
 from probe_sql.vault.addresses import POSTGRES, refuse_secrets, server
-
-if TYPE_CHECKING:
-    from probe_sql.vault.backend import Backend
 
 _PARQUET = (".parquet", ".pq", ".parq")
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -54,7 +51,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TextColumns:
     """A public table that was read elsewhere: its columns' types, and every value as text."""
 
     types: Mapping[str, SqlType]
@@ -86,45 +83,10 @@ class Layout:
 
     database: Database | None
     private: Mapping[str, Files | Frame]
-    public: Mapping[str, Files | Frame | Texts]
+    public: Mapping[str, Files | Frame | TextColumns]
 
 
-def open_backend(
-    source: Any,
-    policy: Policy | None,
-    *,
-    threads: int | None = None,
-    memory: str | None = None,
-    beside: Path | None = None,
-    checked: bool = True,
-) -> Backend:
-    """Open a source read-only, with the tables that the policy names, and lock it.
-
-    `source` is a path (a DuckDB database, Parquet or CSV files, a glob), an Arrow table, a pandas
-    or Polars frame, a mapping of table names to those, or a server: the URL of a PostgreSQL
-    database, a `Spark`, or a SparkSession. Without a policy (to draft one) only schemas can
-    be read. `threads` and `memory` stand above the policy's `[engine]`, for whoever starts
-    the engine. `beside` is where the ledger lies. Raises `OperationalError` or `InterfaceError` for
-    what cannot be opened and, where `checked`, `PolicyError` where a public table is not unique
-    on its declared key.
-    """
-    if elsewhere(source):
-        backend = _remote(source, policy, threads, memory, beside)
-    else:
-        from probe_sql.vault.duckdb_backend import DuckDBBackend
-
-        backend = DuckDBBackend(layout(source, policy), policy, threads=threads, memory=memory)
-    if policy is not None and checked:
-        try:
-            backend.check_public_keys(policy)
-            backend.check_people(policy)
-        except BaseException:
-            backend.close()
-            raise
-    return backend
-
-
-def elsewhere(source: Any) -> bool:
+def is_remote(source: Any) -> bool:
     """Whether the rows are in a server, and not in a file or frame.
 
     Raises `InterfaceError` for the address of a server that cannot be opened, without it.
@@ -139,7 +101,7 @@ def identity(source: Any) -> str:
     """The name of a source for its ledger, without credentials."""
     if isinstance(source, str) and server(source) == POSTGRES:
         return postgres_address.identity(source)
-    if elsewhere(source):
+    if is_remote(source):
         tables = as_spark(source).tables
         listed = "&".join(f"{table}={path}" for table, path in sorted(tables.items()))
         return f"spark:{listed}"
@@ -158,27 +120,9 @@ def as_spark(source: Any) -> Spark:
     return Spark(master or None, dict(parse_qsl(listed)))
 
 
-def _remote(
-    source: Any, policy: Policy | None, threads: int | None, memory: str | None,
-    beside: Path | None,
-) -> Backend:  # fmt: skip
-    from probe_sql.vault.remote import Remote, RemoteBackend
-
-    remote: Remote
-    if isinstance(source, str) and server(source) == POSTGRES:
-        from probe_sql.vault.postgres import open_postgres
-
-        remote = open_postgres(source)
-    else:
-        from probe_sql.vault.spark import open_spark
-
-        remote = open_spark(as_spark(source))
-    return RemoteBackend(remote, policy, threads=threads, memory=memory, beside=beside)
-
-
 def layout(source: Any, policy: Policy | None) -> Layout:
     """Say which source each table has; raises for what does not exist or does not fit."""
-    public: dict[str, Files | Frame | Texts] = dict(public_files(policy))
+    public: dict[str, Files | Frame | TextColumns] = dict(public_files(policy))
     if isinstance(source, Mapping):
         named = {str(name): _table_source(value) for name, value in source.items()}
         if policy is None:
@@ -352,9 +296,9 @@ def table_format(
     without it the path is one of this machine.
     """
     listed = names or _names
-    places = [path] if names is not None else [os.path.abspath(path), os.path.realpath(path)]
-    for place in dict.fromkeys(places):
-        folder = place
+    starts = [path] if names is not None else [os.path.abspath(path), os.path.realpath(path)]
+    for start in dict.fromkeys(starts):
+        folder = start
         while True:
             if listed(f"{folder}/_delta_log") is not None:
                 return "Delta"

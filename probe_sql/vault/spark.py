@@ -11,21 +11,24 @@ from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from probe_sql.errors import InternalError, OperationalError, ProbeError, ScanError
+from probe_sql.errors import InternalError, OperationalError, ProbeError
+from probe_sql.measuring import Ints
 from probe_sql.plan.tally import Scan
-from probe_sql.policy.model import Policy, Table
-from probe_sql.policy.names import find, fold
+from probe_sql.policy.model import Table
+from probe_sql.policy.names import find, normal_name
+from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import RemoteEngine
+from probe_sql.scan.first_rows import FirstRows
 from probe_sql.scan.spark.engine import SPARK
-from probe_sql.scan.spark.types import from_spark, spark_type
+from probe_sql.sql.forms.spark_build import from_spark, spark_type
 from probe_sql.types import Kind, SqlType
-from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.backend import Schemas
 from probe_sql.vault.exact import wipe
-from probe_sql.vault.failures import UNDRAWN, Failure, scan_error
-from probe_sql.vault.remote import Carried, Remote
-from probe_sql.vault.runner import Runner
+from probe_sql.vault.failures import Failure, opening_error, scan_error
+from probe_sql.vault.pool import Pool
+from probe_sql.vault.remote import PublicRows, Remote
+from probe_sql.vault.runner import Runner, Watch
 from probe_sql.vault.sources import Spark
 from probe_sql.vault.spark_files import check_files, file_marks, repeated
 from probe_sql.vault.spark_link import Link, library, plain
@@ -33,7 +36,6 @@ from probe_sql.vault.spark_views import check_view
 from probe_sql.vault.steady import steadily
 
 T = TypeVar("T")
-Ints = NDArray[np.int64]
 
 _BROADCAST = 2_000_000  # rows of a public relation that every task gets whole
 _CALENDAR = re.compile(r"(\d{4,})(-\d\d-\d\d.*?)( \(BC\))?")
@@ -45,8 +47,15 @@ class _Bounded:
 
     view: str
     frame: Any
-    key: int
     marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The one turn to scan, and how what it has is ended."""
+
+    close: Callable[[], None]
+    broken: bool = False
 
 
 def open_spark(source: Spark) -> Remote:
@@ -71,6 +80,7 @@ class SparkRemote:
         self._views: dict[str, str] = {}  # of all rows of a table
         self._frames: dict[str, Any] = {}  # likewise
         self._paths = source.tables
+        self._pool = Pool(_Turn(partial(self._runner.end, self._leave)), lambda: None, 1)
         self._numbers = count()
         self._bounded: dict[str, _Bounded] = {}  # at most T rows of each person
         try:
@@ -85,9 +95,9 @@ class SparkRemote:
     def _open(self, source: Spark) -> None:
         for name, path in source.tables.items():
             self._run(partial(self._read, name=name, path=path), f"the table {name}")
-        known = {fold(name) for name in self._columns}
+        known = {normal_name(name) for name in self._columns}
         for name in self._run(self._listed, "Spark's catalog"):
-            if fold(name) not in known:
+            if normal_name(name) not in known:
                 self._run(partial(self._adopt, name=name), f"the table {name}")
 
     def _read(self, session: Any, name: str, path: str) -> None:
@@ -142,9 +152,11 @@ class SparkRemote:
     # --- scans ----------------------------------------------------------------------------
 
     def tallies(
-        self, scans: Sequence[Scan], carried: Sequence[Carried], progress: Progress | None
+        self, scans: Sequence[Scan], carried: Sequence[PublicRows], key: int | None, watch: Watch
     ) -> Sequence[Sequence[Ints]]:
         """Run the one scan of a query as one job: the columns `o`, `n0`, ... of its result.
+
+        One query at a time: views and cached rows belong to the session, of which there is one.
 
         Privacy: a job reads each row once, so that it meets one of the filters that exclude each
         other. Files that were replaced meanwhile are read again, and people's rows bounded anew.
@@ -161,11 +173,12 @@ class SparkRemote:
             return [np.array(column.to_numpy(), dtype=np.int64) for column in found.columns]
 
         def read() -> list[Ints]:
-            if table.unit.column is not None:
-                self._renew(table, progress)
-            return self._run(work, progress=progress)
+            if key is not None:
+                self._bound(table, key, watch)
+            return self._run(work, watch=watch)
 
-        return [steadily(read, partial(self._marks, table), wipe)]
+        with self._pool.lend(watch):
+            return [steadily(read, partial(self._marks, table), wipe)]
 
     def _marks(self, table: Table) -> tuple[str, ...]:
         frame = find(self._frames, table.name)
@@ -182,7 +195,17 @@ class SparkRemote:
         sql = f"SELECT 1 AS one FROM {self._view(table.name)} WHERE {person} IS NULL LIMIT 1"
         return bool(self._run(lambda session: _fetched(session, sql)).num_rows)
 
-    def bound(self, table: Table, key: int, progress: Progress | None) -> None:
+    def _bound(self, table: Table, key: int, watch: Watch) -> None:
+        """Have the rows of people bounded; again where files have changed since: of a lost part
+        of the cache the rows would be others than those that the rest was made of."""
+        bounded = self._bounded.get(table.name)
+        if bounded is not None and bounded.marks == self._marks(table):
+            return
+        if bounded is not None:
+            self._run(lambda _session: bounded.frame.unpersist(blocking=True))
+        self._bounded[table.name] = self._kept(table, key, watch)
+
+    def _kept(self, table: Table, key: int, watch: Watch) -> _Bounded:
         """Keep at most `max_rows` rows of each person, chosen by a keyed hash, in Spark's cache.
 
         Privacy: which rows stay is a function of that person's rows, the key and the cap. A part
@@ -204,26 +227,17 @@ class SparkRemote:
             except BaseException:
                 frame.unpersist()
                 raise
-            return _Bounded(view, frame, key, marks)
+            return _Bounded(view, frame, marks)
 
-        self._bounded[table.name] = self._run(work, progress=progress)
-
-    def _renew(self, table: Table, progress: Progress | None) -> None:
-        """Bound the rows again where files have changed since: of a lost part of the cache the
-        rows would be others than those that the rest was made of."""
-        bounded = self._known(table)
-        if bounded.marks != self._marks(table):
-            self._run(lambda _session: bounded.frame.unpersist(blocking=True))
-            self.bound(table, bounded.key, progress)
+        return self._run(work, watch=watch)
 
     def _scanned(self, table: Table) -> str:
-        return self._view(table.name) if table.unit.column is None else self._known(table).view
-
-    def _known(self, table: Table) -> _Bounded:
-        """Privacy: until its rows are bounded, nothing of the table can be counted."""
+        """Privacy: until its rows are bounded, nothing of a table of people can be counted."""
+        if table.unit.column is None:
+            return self._view(table.name)
         if table.name not in self._bounded:
             raise InternalError("A scan of people was to run before their rows were bounded.")
-        return self._bounded[table.name]
+        return self._bounded[table.name].view
 
     def _view(self, table: str) -> str:
         view = find(self._views, table)
@@ -233,13 +247,13 @@ class SparkRemote:
 
     def _run(
         self, work: Callable[[Any], T], opening: str | None = None,
-        progress: Progress | None = None,
+        watch: Watch | None = None,
     ) -> T:  # fmt: skip
         """Run work in our session; its failure becomes an error with a text of ours."""
-        return self._outcome(lambda link: work(link.begin()), opening, progress)
+        return self._outcome(lambda link: work(link.begin()), opening, watch)
 
     def _outcome(
-        self, work: Callable[[Link], T], opening: str | None, progress: Progress | None = None
+        self, work: Callable[[Link], T], opening: str | None, watch: Watch | None = None
     ) -> T:
         problem: list[ProbeError] = []
 
@@ -252,21 +266,22 @@ class SparkRemote:
                 problem.append(error)
                 return Failure.OTHER
 
-        outcome = self._runner.run(guarded, progress)
+        outcome = self._runner.run(guarded, watch)
         if problem:
             raise plain(problem[0])
         if isinstance(outcome, Failure):
-            raise _scan_error(outcome) if opening is None else _opening_error(outcome, opening)
+            if opening is None:
+                raise scan_error(outcome, "spark")
+            raise opening_error(outcome, opening, engine="spark")
         return outcome
 
     # --- ending ---------------------------------------------------------------------------
 
-    def interrupt(self) -> None:
-        """End the running job, from another thread; nothing happens if there is none."""
-        self._runner.interrupt()
-
     def close(self) -> None:
-        """Forget what was cached and leave the context; safe to call twice."""
+        """End what runs, forget what was cached and leave the context; safe to call twice."""
+        self._pool.close()
+
+    def _leave(self) -> None:
         bounded, self._bounded = self._bounded, {}
         for one in bounded.values():
             try:
@@ -283,8 +298,8 @@ def bounded_rows(table: Table, schema: Mapping[str, SqlType], source: str, key: 
     the condition is on the rank alone. So rows without a person are added apart.
     """
     unit = table.unit
-    declared = {fold(name) for name in table.columns}
-    columns = [name for name in schema if fold(name) in declared]
+    declared = {normal_name(name) for name in table.columns}
+    columns = [name for name in schema if normal_name(name) in declared]
     hashed = [n for n, type_ in schema.items() if type_.kind is not Kind.OTHER]
     signed = key - 2**64 if key >= 2**63 else key
     row_hash = f"XXHASH64({', '.join([f'{signed}L', *map(_quoted, hashed)])})"
@@ -292,43 +307,13 @@ def bounded_rows(table: Table, schema: Mapping[str, SqlType], source: str, key: 
     order = [
         f"{_quoted(n)} IS NULL" if schema[n].kind is Kind.OTHER else _quoted(n) for n in columns
     ]
-    listed = ", ".join(map(_quoted, columns))
+    listed = tuple(map(_quoted, columns))
     person = _quoted(unit.column or "")
-    ranked = (
-        f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY {person}"
-        f" ORDER BY {', '.join([row_hash, *order])}) AS probe_sql_place"
-        f" FROM {source} WHERE {person} IS NOT NULL"
-    )
-    kept = f"SELECT {listed} FROM ({ranked}) WHERE probe_sql_place <= {unit.max_rows}"
+    rows = FirstRows(person, listed, (row_hash, *order))
+    kept = rows.select(f"{source} WHERE {person} IS NOT NULL", str(unit.max_rows))
     if unit.null != "own":
         return kept
-    return f"{kept} UNION ALL SELECT {listed} FROM {source} WHERE {person} IS NULL"
-
-
-def _scan_error(failure: Failure) -> OperationalError:
-    if failure is not Failure.MEMORY:
-        return scan_error(failure)
-    return ScanError(
-        "Spark ran out of memory.",
-        why=UNDRAWN,
-        fix="Raise spark.driver.memory or spark.executor.memory, or use more partitions.",
-        failure=failure.value,
-    )
-
-
-def _opening_error(failure: Failure, what: str) -> OperationalError:
-    """The error for what cannot be opened; `what` names it in public words."""
-    if failure is Failure.INTERRUPTED:
-        return scan_error(failure)
-    name = f"{what[:1].upper()}{what[1:]}"
-    if failure is Failure.CLOSED:
-        return OperationalError(f"{name} could not be opened.", why="The driver does not answer.",
-                                fix="Start Spark again.")  # fmt: skip
-    return OperationalError(
-        f"{name} could not be opened.",
-        why="Spark did not accept it. Its message is withheld, because it may quote a row.",
-        fix="Check that the path holds Parquet files that every worker can read.",
-    )
+    return f"{kept} UNION ALL SELECT {', '.join(listed)} FROM {source} WHERE {person} IS NULL"
 
 
 def _fetched(session: Any, sql: str) -> Any:
@@ -336,19 +321,19 @@ def _fetched(session: Any, sql: str) -> Any:
     return session.sql(sql).toArrow()
 
 
-def _ship(session: Any, carried: Carried) -> None:
+def _ship(session: Any, carried: PublicRows) -> None:
     """Make a public relation a view of our session, every value cast to its type."""
     import pyarrow
 
     arrays, casts = [], []
-    for place, (name, type_) in enumerate(carried.relation.columns.items()):
-        texts: Sequence[str | None] = carried.columns[place]
+    for index, (name, type_) in enumerate(carried.relation.columns.items()):
+        texts: Sequence[str | None] = carried.columns[index]
         if type_.temporal:
             texts = [None if text is None else _moment(text) for text in texts]
         arrays.append(pyarrow.array(texts, pyarrow.string()))
         target = spark_type(type_) or "STRING"
-        casts.append(f"CAST(c{place} AS {target}) AS {_quoted(name)}")
-    names = [f"c{place}" for place in range(len(arrays))]
+        casts.append(f"CAST(c{index} AS {target}) AS {_quoted(name)}")
+    names = [f"c{index}" for index in range(len(arrays))]
     frame = session.createDataFrame(pyarrow.table(arrays, names=names)).selectExpr(*casts)
     if len(arrays[0]) <= _BROADCAST:
         frame = frame.hint("broadcast")

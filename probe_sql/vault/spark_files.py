@@ -89,8 +89,8 @@ def _more_than_files(table: str, format_: str) -> OperationalError:
 def _locations(frame: Any) -> Iterator[Any]:
     """The lists of files of a frame's plan."""
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
-    for place in range(leaves.size()):
-        leaf = leaves.apply(place)
+    for index in range(leaves.size()):
+        leaf = leaves.apply(index)
         if leaf.getClass().getSimpleName() == "LogicalRelation":
             relation = leaf.relation()
             if relation.getClass().getSimpleName() == "HadoopFsRelation":

@@ -99,4 +99,4 @@ def _name(node: Any) -> str:
 
 
 def _all(found: Any) -> list[Any]:
-    return [found.apply(place) for place in range(found.size())]
+    return [found.apply(index) for index in range(found.size())]

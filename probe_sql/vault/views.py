@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 Node = dict[str, Any]
-Place = tuple[str, str]  # schema and name
+TableName = tuple[str, str]  # schema and name
 
 _BARE = {"COLUMN_REF", "CONSTANT"}
 _INSIDE = {
@@ -34,30 +34,30 @@ class Catalogue:
     """What the attached database holds: its views with their texts, and its tables."""
 
     name: str  # of the attached database
-    views: Mapping[Place, str]
-    tables: frozenset[Place]
-    generated: Mapping[Place, str]  # tables with columns that are computed, each as a view's text
+    views: Mapping[TableName, str]
+    tables: frozenset[TableName]
+    generated: Mapping[TableName, str]  # tables with computed columns, as views
     plain: frozenset[str]  # names of functions that are the same wherever they are called
 
-    def total(self, connection: duckdb.DuckDBPyConnection, place: Place) -> str | None:
+    def total(self, connection: duckdb.DuckDBPyConnection, table: TableName) -> str | None:
         """SQL with the rows of a view that cannot raise for any; None where that is not known.
 
         Privacy: errors become NULL by `TRY`, whatever the expression is. Only what is surely
         found where the view found it is said again: its tables and views, DuckDB's functions.
         """
-        return self._view(connection, place, set()) if self.computes(place) else None
+        return self._view(connection, table, set()) if self.computes(table) else None
 
-    def computes(self, place: Place) -> bool:
+    def computes(self, table: TableName) -> bool:
         """Whether there is something to compute where rows of this table or view are read."""
-        return place in self.views or place in self.generated
+        return table in self.views or table in self.generated
 
     def _view(
-        self, connection: duckdb.DuckDBPyConnection, place: Place, above: set[Place]
+        self, connection: duckdb.DuckDBPyConnection, table: TableName, above: set[TableName]
     ) -> str | None:
-        node = None if place in above else _selected(connection, self._sql(place))
+        node = None if table in above else _selected(connection, self._sql(table))
         if node is None or any(node.get(part) for part in _EMPTY) or node["cte_map"]["map"]:
             return None
-        source = self._from(connection, node["from_table"], above | {place}, place[0])
+        source = self._from(connection, node["from_table"], above | {table}, table[0])
         if source is None or node["aggregate_handling"] != "STANDARD_HANDLING":
             return None
         listed = [*node["select_list"], *filter(None, [node["where_clause"]])]
@@ -69,11 +69,11 @@ class Catalogue:
         node["from_table"] = source
         return _text(connection, node)
 
-    def _sql(self, place: Place) -> str:
-        return self.generated[place] if place in self.generated else self.views[place]
+    def _sql(self, table: TableName) -> str:
+        return self.generated[table] if table in self.generated else self.views[table]
 
     def _from(
-        self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[Place], schema: str
+        self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[TableName], schema: str
     ) -> Node | None:
         """What a view reads, its tables named in full; a view in it is made total, too."""
         if node["type"] == "JOIN":
@@ -85,32 +85,32 @@ class Catalogue:
             return node if good and constant else None
         if node["type"] != "BASE_TABLE" or node["sample"] or node.get("at_clause"):
             return None
-        place = (node["schema_name"] or schema, node["table_name"])
-        if place in self.tables and (place not in self.generated or place in above):
-            path = [self.name, *place]
+        table = (node["schema_name"] or schema, node["table_name"])
+        if table in self.tables and (table not in self.generated or table in above):
+            path = [self.name, *table]
             return node | {
-                "catalog_name": self.name, "schema_name": place[0],
-                "qualified_name": {"path": path}, "alias": node["alias"] or place[1],
+                "catalog_name": self.name, "schema_name": table[0],
+                "qualified_name": {"path": path}, "alias": node["alias"] or table[1],
             }  # fmt: skip
-        if not self.computes(place):
+        if not self.computes(table):
             return None
-        inner = self._view(connection, place, above)
+        inner = self._view(connection, table, above)
         if inner is None:
             return None
         columns = connection.execute(
             "SELECT list(column_name ORDER BY column_index) FROM duckdb_columns()"
             " WHERE database_name = ? AND schema_name = ? AND table_name = ?",
-            [self.name, *place],
+            [self.name, *table],
         ).fetchone()
         assert columns is not None
         inside = _statement(connection, f"SELECT * FROM ({inner}) AS t")
         assert inside is not None
         found: Node = inside["from_table"]
-        return found | {"alias": node["alias"] or place[1],
+        return found | {"alias": node["alias"] or table[1],
                         "column_name_alias": node["column_name_alias"] or columns[0]}  # fmt: skip
 
     def _join(
-        self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[Place], schema: str
+        self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[TableName], schema: str
     ) -> Node | None:
         """Two of them, joined where columns of one type are equal: nothing is cast there."""
         left = self._from(connection, node["left"], above, schema)
@@ -214,9 +214,9 @@ def _tried(node: Node) -> Node:
         return node | {"replace_list": replaced}
     if node["class"] in _BARE:
         return node
-    place = {name: node[name] for name in ("query_location", "query_location_length")}
+    table = {name: node[name] for name in ("query_location", "query_location_length")}
     return {
-        "class": "OPERATOR", "type": "OPERATOR_TRY", "alias": node["alias"], **place,
+        "class": "OPERATOR", "type": "OPERATOR_TRY", "alias": node["alias"], **table,
         "children": [node | {"alias": ""}],
     }  # fmt: skip
 

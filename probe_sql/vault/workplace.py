@@ -50,11 +50,11 @@ class Workplace:
 
 def sweep(parent: Path) -> None:
     """Remove the workplaces below `parent` whose owners are gone; `parent` is locked."""
-    for place in parent.glob(f"{_PREFIX}*") if fcntl is not None else ():
+    for folder in parent.glob(f"{_PREFIX}*") if fcntl is not None else ():
         with suppress(OSError):  # removed by its owner meanwhile
-            lock = _take(place / _LOCK, wait=False)
+            lock = _take(folder / _LOCK, wait=False)
             if lock is not None:
-                shutil.rmtree(place, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock)
 
 

@@ -12,7 +12,7 @@ from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import walk
 from probe_sql.logic.formula import And, Formula, Leaf, Or
-from probe_sql.measuring import AtomSpec, Ints, Mask, Task
+from probe_sql.measuring import Atom, Ints, Mask, Task
 from tests.algorithms.meter import atom, meter, task
 
 SPAN = 1000.0
@@ -24,7 +24,7 @@ POSITIVE, CLOSE, GROUPS = 80, 110, 300  # groups: that satisfy it, nearly do, al
 class Crowd:
     """Atoms, a formula, and exact measures whose truth the test knows."""
 
-    atoms: tuple[AtomSpec, ...]
+    atoms: tuple[Atom, ...]
     formula: Formula
     exact: tuple[Ints, ...]
 

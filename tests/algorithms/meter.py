@@ -9,8 +9,9 @@ import numpy as np
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.logic.formula import Formula
-from probe_sql.measuring import AtomSpec, Floats, Ints, Mask, OverBudget, Task
-from probe_sql.vault.folded import folded
+from probe_sql.loss import Loss
+from probe_sql.measuring import Atom, Floats, Ints, Mask, OverBudget, Task
+from probe_sql.vault.condition_slack import condition_slack
 
 Draws = Sequence[tuple[int, float, Mask]]
 
@@ -39,14 +40,17 @@ class ReferenceMeter:
         return self._losses.size
 
     @property
-    def loss(self) -> float:
-        return float(self.group_losses().max())
+    def loss(self) -> Loss:
+        return Loss.drawn(float(self.group_losses().max()))
 
     def group_losses(self) -> Floats:
         losses: Floats = self._losses + self._levels.sum(axis=0)
         return losses
 
-    def loss_after(self, draws: Draws, reveals: Draws = ()) -> float:
+    def loss_after(self, draws: Draws, reveals: Draws = ()) -> Loss:
+        return Loss.drawn(self._after(draws, reveals))
+
+    def _after(self, draws: Draws, reveals: Draws) -> float:
         levels = self._levels.copy()
         for measure, epsilon, groups in reveals:
             levels[measure] = np.maximum(levels[measure], epsilon * groups)
@@ -54,7 +58,7 @@ class ReferenceMeter:
         return float((self._losses + levels.sum(axis=0) + drawn).max())
 
     def affordable(self, draws: Draws, reveals: Draws = ()) -> bool:
-        return self.loss_after(draws, reveals) <= self.budget
+        return self._after(draws, reveals) <= self.budget
 
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         if not self.affordable([(measure, epsilon, groups)]):
@@ -66,9 +70,11 @@ class ReferenceMeter:
         noisy: Ints = self.exact[measure] + noise[0] - noise[1]
         return np.where(groups, noisy, 0)
 
-    def fold(self, formula: Formula, comparisons: Sequence[AtomSpec]) -> int:
+    def measure_condition(self, formula: Formula, comparisons: Sequence[Atom]) -> int:
         number = len(self.deltas)
-        column = folded(formula, comparisons, lambda measure: self.exact[measure], self.deltas)
+        column = condition_slack(
+            formula, comparisons, lambda measure: self.exact[measure], self.deltas
+        )
         self.exact, self.deltas = [*self.exact, column], [*self.deltas, 1]
         self._levels = np.vstack((self._levels, np.zeros((1, self.groups))))
         self._noise = np.vstack((self._noise, np.zeros((1, self.groups), dtype=np.int64)))
@@ -120,15 +126,15 @@ def atom(
     delta: int = 1,
     span: float = 100.0,
     name: str = "",
-) -> AtomSpec:
+) -> Atom:
     """An atom with the defaults of a count; `span` is its public range."""
-    return AtomSpec(
+    return Atom(
         name or f"a{measure}{'<' if sign < 0 else '>'}", measure, sign, threshold, delta, span
     )
 
 
 def task(
-    groups: int, atoms: Sequence[AtomSpec], formula: Formula, accuracy: Accuracy | None = None,
+    groups: int, atoms: Sequence[Atom], formula: Formula, accuracy: Accuracy | None = None,
     *, apart: bool = False,
 ) -> Task:  # fmt: skip
     """A task over `groups` groups; the budget is out of the way unless asked for.
@@ -136,7 +142,9 @@ def task(
     `apart` shows all measures, so that none is folded into another.
     """
     shown = frozenset(atom.measure for atom in atoms) if apart else frozenset[int]()
-    return Task(groups, tuple(atoms), formula, accuracy or Accuracy(epsilon=1e6), shown)
+    return Task(
+        groups, tuple(atoms), formula, accuracy or Accuracy(fpr=0.1, fdr=None, epsilon=1e6), shown
+    )
 
 
 def meter(

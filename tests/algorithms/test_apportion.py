@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe_sql.algorithms.apportion import even_beta, paper_beta
+from probe_sql.algorithms.tslm import even_beta, paper_beta
 from probe_sql.logic import And, Formula, Leaf, Or, minimise, occurrences
 
 Q1, Q2, Q3 = (Leaf(i) for i in range(3))

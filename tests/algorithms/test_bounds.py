@@ -23,7 +23,7 @@ from tests.algorithms.meter import meter
 
 BETA = 0.1
 BOUNDED = ("naive", "probe", "probe-naive", "probe-ent")
-LOOSE = Accuracy(fnr=BETA, fpr=0.5, epsilon=1e6)
+LOOSE = Accuracy(fnr=BETA, fpr=0.5, fdr=None, epsilon=1e6)
 
 
 @pytest.mark.parametrize("algorithm", BOUNDED)

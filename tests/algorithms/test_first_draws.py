@@ -17,7 +17,7 @@ from tests.algorithms.meter import atom, task
 # Q1 stands twice: 2 w_1 + w_2 + w_3 is what shares are divided by.
 TWICE = And((Or((Leaf(0), Leaf(1))), Or((Leaf(0), Leaf(2)))))
 SPANS, COUNTS = (1000.0, 500.0, 2000.0), (2, 1, 1)
-ASKED = Accuracy(fnr=0.04, fpr=0.3, epsilon=1e6, u=0.5, split=0.25, steps=5)
+ASKED = Accuracy(fnr=0.04, fpr=0.3, fdr=None, epsilon=1e6, u=0.5, split=0.25, steps=5)
 WEIGHTS = [1 / (0.5 * span) for span in SPANS]
 TOTAL = sum(count * weight for count, weight in zip(COUNTS, WEIGHTS, strict=True))
 SHARES = {

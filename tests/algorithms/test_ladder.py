@@ -13,12 +13,13 @@ from probe_sql import algorithms
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms.ladder import WHOLE, Ladder
 from probe_sql.logic.formula import FALSE, TRUE, And, Formula, Leaf, Or
+from probe_sql.loss import Loss
 from probe_sql.measuring import Ints, Outcome, Task
 from probe_sql.options import updated
 from tests.algorithms.crowd import CROWDS, Crowd
 from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 
-FREE = Accuracy(fnr=0.05, fpr=0.1, epsilon=1e6, algorithm="ladder")
+FREE = Accuracy(fnr=0.05, fpr=0.1, fdr=None, epsilon=1e6, algorithm="ladder")
 AND3 = And((Leaf(0), Leaf(1), Leaf(2)))
 OR3 = Or((Leaf(0), Leaf(1), Leaf(2)))
 
@@ -43,9 +44,9 @@ def _skewed(formula: Formula, seed: int, *, apart: bool = False) -> tuple[Task, 
 def test_a_group_loses_the_finest_level_alone() -> None:
     work, exact = _skewed(OR3, 1)
     outcome, counter = _run(work, exact)
-    assert counter.loss == max(draw[1] for draw in counter.drawn)
+    assert counter.loss == Loss.drawn(max(draw[1] for draw in counter.drawn))
     assert counter.loss == outcome.details["epsilon"]
-    assert counter.loss < 0.2 * sum(draw[1] for draw in counter.drawn)  # not their sum
+    assert counter.loss.epsilon < 0.2 * sum(draw[1] for draw in counter.drawn)  # not their sum
     assert outcome.status == "answered"
 
 
@@ -57,7 +58,7 @@ def test_it_needs_a_fraction_of_what_probe_needs(formula: Formula, factor: float
         for name in spent:
             counter = meter(work, exact, np.random.default_rng(seed))
             assert algorithms.get(name).run(work, counter).status == "answered"
-            spent[name] += counter.loss
+            spent[name] += counter.loss.epsilon
     assert factor * spent["ladder"] < spent["probe"]
 
 
@@ -66,18 +67,18 @@ def test_a_comparison_that_is_shown_is_free() -> None:
     shown, counter = _run(replace(work, shown=frozenset({0})), exact)
     assert {draw[0] for draw in counter.drawn} == {0}
     values, precision = shown.noisy[0]
-    assert np.abs(values - exact[0]).mean() < 3 / counter.loss
-    assert (precision == counter.loss).all()
+    assert np.abs(values - exact[0]).mean() < 3 / counter.loss.epsilon
+    assert precision == pytest.approx(counter.loss.epsilon, rel=1e-9)
     bare, other = _run(replace(work, shown=frozenset()), exact)
     assert not bare.noisy.get(0)
-    assert counter.loss < 1.3 * other.loss
+    assert counter.loss.epsilon < 1.3 * other.loss.epsilon
 
 
 def test_other_values_are_drawn_together_at_the_price_of_the_decision() -> None:
     work, exact = _skewed(AND3, 2, apart=True)
     outcome, counter = _run(work, exact)
     decided = max(step.epsilon for step in outcome.trace)
-    assert counter.loss == pytest.approx(2 * decided)
+    assert counter.loss.epsilon == pytest.approx(2 * decided)
     assert {step.atom for step in outcome.trace} == {WHOLE}
     for measure in range(3):
         _, precision = outcome.noisy[measure]
@@ -88,11 +89,11 @@ def test_other_values_are_drawn_together_at_the_price_of_the_decision() -> None:
 def test_values_are_held_before_the_first_draw() -> None:
     """The decision may use half of epsilon; nothing is drawn that would leave less."""
     work, exact = _skewed(AND3, 2, apart=True)
-    needed = _run(work, exact)[1].loss
+    needed = _run(work, exact)[1].loss.epsilon
     poor = replace(work, accuracy=replace(FREE, epsilon=0.9 * needed))
     outcome, counter = _run(poor, exact)
     assert outcome.status == "denied"
-    assert counter.loss <= 0.45 * needed
+    assert counter.loss.epsilon <= 0.45 * needed
     bare, _ = _run(replace(poor, shown=frozenset()), exact)
     assert bare.status == "answered"
 
@@ -108,7 +109,7 @@ def test_an_exhausted_budget_is_denied_or_marked() -> None:
     denied, counter = _run(work, exact)
     assert denied.status == "denied"
     assert denied.details["limit"] == "epsilon"
-    assert denied.details["needed"] > 1 >= counter.loss
+    assert denied.details["needed"] > Loss.asked(1) >= counter.loss
     assert denied.denial is not None
     assert "needs at least that, and may need more" in denied.denial
     assert "covered" not in denied.denial
@@ -116,7 +117,7 @@ def test_an_exhausted_budget_is_denied_or_marked() -> None:
     marking = replace(work, accuracy=replace(work.accuracy, on_exhausted="mark"))
     marked, counter = _run(marking, exact)
     assert marked.status == "answered"
-    assert counter.loss <= 1
+    assert counter.loss.epsilon <= 1
     assert marked.certain is not None
     assert marked.returned[1::2].all()
     assert marked.certain[1::2].all()  # 60 above, at a noise of scale 1
@@ -135,7 +136,7 @@ def test_enough_budget_decides_even_groups_on_the_threshold() -> None:
     assert outcome.guarantee.fpr == 0.1
     assert outcome.returned[1::2].all()
     assert outcome.returned[::2].mean() <= 0.2
-    assert counter.loss < 4  # one integer is told from the next
+    assert counter.loss.epsilon < 4  # one integer is told from the next
 
 
 def test_a_bound_for_each_group_marks_what_it_leaves_open() -> None:
@@ -143,7 +144,7 @@ def test_a_bound_for_each_group_marks_what_it_leaves_open() -> None:
     each = replace(work, accuracy=replace(work.accuracy, fpr_scope="group"))
     outcome, counter = _run(each, exact)
     assert outcome.status == "answered"
-    assert counter.loss <= 1
+    assert counter.loss.epsilon <= 1
     assert outcome.certain is not None
     assert outcome.certain[1::2].all()
     assert outcome.certain[::2].sum() <= 4
@@ -152,7 +153,7 @@ def test_a_bound_for_each_group_marks_what_it_leaves_open() -> None:
     rich, counter = _run(replace(each, accuracy=replace(FREE, fpr_scope="group")), exact)
     assert rich.certain is not None
     assert rich.certain.all()
-    assert counter.loss < 5
+    assert counter.loss.epsilon < 5
 
 
 def test_false_groups_are_certain_less_often_than_the_bound_for_each() -> None:
@@ -212,7 +213,7 @@ def test_no_level_is_revealed_that_would_pass_the_budget(
     accuracy = replace(FREE, epsilon=epsilon, on_exhausted=exhausted, fpr_scope=scope)
     work = people.task(accuracy, apart=apart)
     outcome, counter = _run(work, list(people.exact), seed)
-    assert counter.loss <= epsilon
+    assert counter.loss.epsilon <= epsilon
     denied = exhausted == "deny" and scope == "rate"
     if counter.drawn and not denied:
         assert outcome.status == "answered"
@@ -229,7 +230,7 @@ def test_a_bound_on_the_share_of_the_list(options: dict[str, float]) -> None:
     rate, _ = _run(replace(work, accuracy=FREE), [exact])
     assert outcome.returned[:60].sum() >= 54
     assert outcome.returned[60:].sum() <= 20 < rate.returned[60:].sum()
-    assert counter.loss < 0.3
+    assert counter.loss.epsilon < 0.3
     assert outcome.guarantee.fdr == 0.1
     assert outcome.guarantee.fpr == options.get("fpr")
     assert "of the groups listed" in outcome.guarantee.text
@@ -241,7 +242,7 @@ def test_few_true_groups_are_found_one_by_one() -> None:
     outcome, counter = _run(task(1000, [atom(0, 100, span=200)], Leaf(0), accuracy), [exact])
     assert outcome.returned.tolist() == [True] * 3 + [False] * 997
     assert outcome.details["alone"].all()
-    assert counter.loss < 0.4
+    assert counter.loss.epsilon < 0.4
 
 
 def test_the_estimate_and_what_it_allows_are_in_the_trace() -> None:

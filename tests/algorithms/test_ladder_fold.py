@@ -9,11 +9,12 @@ import pytest
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.ladder import WHOLE, Ladder, one_number
+from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome, Task
 from tests.algorithms.crowd import CROWDS, Crowd
 from tests.algorithms.meter import ReferenceMeter, meter
 
-FREE = Accuracy(fnr=0.05, fpr=0.1, epsilon=1e6, algorithm="ladder")
+FREE = Accuracy(fnr=0.05, fpr=0.1, fdr=None, epsilon=1e6, algorithm="ladder")
 SEVERAL = sorted(name for name in CROWDS if name != "one")
 
 
@@ -47,7 +48,7 @@ def test_the_loss_is_that_of_one_measure(name: str, primary: str) -> None:
     outcome, counter = _run(work, people)
     assert outcome.status == "answered"
     assert {step.atom for step in outcome.trace} == {WHOLE}
-    assert counter.loss == max(draw[1] for draw in counter.drawn)
+    assert counter.loss == Loss.drawn(max(draw[1] for draw in counter.drawn))
     missed = np.count_nonzero(people.truth() & ~outcome.returned)
     assert missed <= 0.2 * np.count_nonzero(people.truth())
 
@@ -55,14 +56,14 @@ def test_the_loss_is_that_of_one_measure(name: str, primary: str) -> None:
 def test_budget_and_marks_are_as_for_one_atom() -> None:
     people = CROWDS["or"]()
     # A tenth of what the condition needs: the groups that nearly satisfy it stay open.
-    needed = _run(people.task(FREE), people)[1].loss
+    needed = _run(people.task(FREE), people)[1].loss.epsilon
     poor = replace(FREE, epsilon=needed / 10)
     denied, counter = _run(people.task(poor), people)
     assert denied.status == "denied"
-    assert counter.loss <= poor.epsilon
+    assert counter.loss.epsilon <= poor.epsilon
     marked, counter = _run(people.task(replace(poor, on_exhausted="mark")), people)
     assert marked.status == "answered"
-    assert counter.loss <= poor.epsilon
+    assert counter.loss.epsilon <= poor.epsilon
     assert marked.certain is not None
     assert not marked.certain.all()
     each, _ = _run(people.task(replace(FREE, fpr_scope="group")), people)

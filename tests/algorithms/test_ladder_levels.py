@@ -17,7 +17,7 @@ def levels_of(
     *, groups: int = 100, reach: float = 200.0, miss: float = 0.045, false: float = 0.09,
     most: float = math.inf,
 ) -> Levels:  # fmt: skip
-    shares = Shares(miss, miss / 9, false / 9, false)
+    shares = Shares(miss, miss / 9, miss / 9, false / 9, false)
     return Levels(groups, reach, 1, shares, Tuning(), lambda epsilon: epsilon <= most)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from probe_sql.algorithms.ladder_levels import Tuning
-from probe_sql.algorithms.ladder_stop import Walk, Watch
+from probe_sql.algorithms.ladder_stop import Walk, Watch, settled_among
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Ints
 from tests.algorithms.climb import laplace, refined
@@ -63,7 +63,7 @@ def test_the_margin_grows_while_the_sum_is_near_its_bound() -> None:
 
 def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None:
     levels = every(levels_of(groups=30))
-    even, judged = levels[60], levels[61]
+    even, judged = levels[58], levels[59]
     assert (even.judged, judged.judged) == (False, True)
     x = np.concatenate(([judged.settle + 1, -judged.kill], np.zeros(28, dtype=np.int64)))
     walk = Walk((30,), [Watch(FDR, (30,), TUNING)])
@@ -79,6 +79,57 @@ def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None
     assert walk.returned[:2].tolist() == [True, False]
     assert walk.fixed.all()
     assert walk.watches[0].weights[1] == pytest.approx(FDR.weights(judged, -x)[1])
+
+
+CROWDS = {
+    "one on the line": (0, [0]),
+    "three and twenty on the line": (3, [0] * 20),
+    "one of them, many a scale below": (1, [-10] * 200),
+    "spread": (5, [0, -1, -3, -7, -12, -20, -33, -60] * 12),
+    "none near": (4, [-400] * 50),
+}
+
+
+@pytest.mark.parametrize("name", CROWDS)
+def test_few_false_groups_are_settled_whatever_lies_near(name: str) -> None:
+    """Lemma 6: at most stake (1 + K + stray) at a level, and far more if each is judged alone."""
+    true, below = CROWDS[name]
+    y = np.concatenate((np.full(true, 300), below)).astype(np.int64)
+    level = next(level for level in every(levels_of(groups=y.size)) if level.rate > 0.1)
+    level = replace(level, stake=0.2)
+    x = y + laplace(np.random.default_rng(3), level.rate, (20_000, y.size))
+    settled = settled_among(level, x)[:, true:].sum(-1)
+    most = level.stake * (1 + true + TUNING.stray)
+    assert settled.mean() <= most + 4 * settled.std() / 20_000**0.5
+    assert settled_among(level, x)[:, :true].all()
+    if len(below) == 20:  # the negative control: nobody looks at the others
+        alone = settled_among(level, x.reshape(-1, 1)).reshape(x.shape)[:, true:].sum(-1)
+        assert alone.mean() > most
+
+
+def test_a_group_has_no_say_in_when_it_is_tested() -> None:
+    """The same noise but for one group: it is tested as the last one open at the same levels."""
+    y = np.concatenate((np.full(4, 60), np.full(20, -70), np.zeros(1, dtype=np.int64)))
+    levels = every(levels_of(groups=y.size))
+    walk = Walk((2, y.size), [])
+    tested = 0
+    for level, noise in zip(levels, _chain(2, (2, y.size), len(levels)), strict=True):
+        noise[1, :-1] = noise[0, :-1]
+        walk.step(level, y + noise, np.zeros((2, y.size)))
+        assert walk._looks[0, -1] == walk._looks[1, -1]
+        tested = max(tested, int(walk._looks[0, -1]))
+    assert tested > 3
+
+
+def test_all_tests_of_the_last_one_open_together_drop_few() -> None:
+    levels = every(levels_of(groups=1))
+    walk = Walk((20_000, 1), [])
+    noises = _chain(4, (20_000, 1), len(levels))
+    for level, noise in zip(levels[:-1], noises, strict=False):
+        unkilled = replace(level, kill=10**9, settle=10**9, look=0.05)
+        walk.step(unkilled, 1 + noise, np.zeros((20_000, 1)))
+    dropped = walk.fixed.mean()
+    assert 0.02 < dropped < 0.05 + 4 * (0.05 * 0.95 / 20_000) ** 0.5
 
 
 def test_marks_tell_certain_from_possible() -> None:

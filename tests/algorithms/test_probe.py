@@ -14,11 +14,12 @@ from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import NAMES, tslm
 from probe_sql.logic.formula import And, Formula, Leaf, Or
+from probe_sql.loss import Loss
 from probe_sql.measuring import Ints, Mask, Outcome, OverBudget, Task
 from tests.algorithms.crowd import CROWDS
 from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 
-FREE = Accuracy(fnr=0.1, fpr=0.5, epsilon=1e6)
+FREE = Accuracy(fnr=0.1, fpr=0.5, fdr=None, algorithm="probe", epsilon=1e6)
 EMPTY, FULL = np.full(60, -9000), np.full(60, 9000)
 CLEAR = np.where(np.arange(60) < 20, 9000, -9000)
 
@@ -45,7 +46,7 @@ def test_phase_one_follows_theorem_4_5_with_occurrences() -> None:
     assert [step.u for step in outcome.trace] == [300, 300, 300, 600]
     expected = [tslm.epsilon(1, step.beta, int(step.u)) for step in outcome.trace]
     assert [draw[1] for draw in counter.drawn] == expected
-    assert counter.loss == pytest.approx(sum(expected))
+    assert counter.loss.epsilon == pytest.approx(sum(expected))
     assert outcome.details["phases"] == 1
 
 
@@ -72,7 +73,7 @@ def test_skipping_draws_nothing_and_charges_nothing(algorithm: str) -> None:
     work = _task(And((Leaf(0), Leaf(1), Leaf(2))), accuracy, 1000, 1000, 1000)
     outcome, counter = _run(work, [EMPTY, FULL, FULL])
     assert [draw[0] for draw in counter.drawn] == [0]
-    assert counter.loss == outcome.trace[0].epsilon
+    assert counter.loss == Loss.drawn(outcome.trace[0].epsilon)
     assert outcome.status == "answered"
     assert not outcome.returned.any()
     assert set(outcome.noisy) == {0}
@@ -87,7 +88,7 @@ def test_skipping_ends_at_a_disjunction() -> None:
 
 def _two_phases(seed: int, **options: Any) -> tuple[Outcome, ReferenceMeter]:
     people = CROWDS["mixed"]()
-    work = people.task(replace(Accuracy(fnr=0.1, fpr=0.5, epsilon=1e6), **options))
+    work = people.task(replace(FREE, **options))
     counter = meter(work, people.exact, np.random.default_rng(seed))
     return algorithms.get("probe").run(work, counter), counter
 
@@ -147,7 +148,7 @@ def test_a_budget_too_small_for_the_first_draws_costs_nothing(algorithm: str) ->
 def test_what_a_denial_says_would_suffice_suffices(algorithm: str) -> None:
     work = _task(Leaf(0), replace(FREE, algorithm=algorithm, epsilon=1e-4), 1000)
     denied, _ = _run(work, [CLEAR])
-    enough = replace(work.accuracy, epsilon=denied.details["needed"])
+    enough = replace(work.accuracy, epsilon=denied.details["needed"].epsilon)
     outcome, _ = _run(replace(work, accuracy=enough), [CLEAR])
     assert outcome.status == "answered"
 
@@ -156,14 +157,14 @@ def test_phase_two_is_denied_before_it_is_drawn() -> None:
     people = CROWDS["mixed"]()
     _, counter = _two_phases(1)
     first = sum(draw[1] for draw in counter.drawn[:3])
-    work = people.task(Accuracy(fnr=0.1, fpr=0.5, epsilon=first * 1.001))
+    work = people.task(replace(FREE, epsilon=first * 1.001))
     tight = meter(work, people.exact, np.random.default_rng(1))
     outcome = algorithms.get("probe").run(work, tight)
     assert outcome.status == "denied"
     assert len(tight.drawn) == 3
     assert outcome.denial is not None
     assert outcome.denial.startswith("phase two would bring the loss to")
-    assert outcome.details["needed"] > work.accuracy.epsilon
+    assert outcome.details["needed"] > Loss.asked(work.accuracy.epsilon)
 
 
 def test_too_many_false_groups_are_denied_with_the_rate_that_would_do() -> None:
@@ -218,11 +219,13 @@ def test_the_loss_never_passes_the_budget(
     algorithm: str, name: str, epsilon: float, primary: str, seed: int
 ) -> None:
     people = CROWDS[name]()
-    accuracy = Accuracy(fnr=0.1, fpr=0.3, epsilon=epsilon, algorithm=algorithm, primary=primary)
+    accuracy = Accuracy(
+        fnr=0.1, fpr=0.3, fdr=None, epsilon=epsilon, algorithm=algorithm, primary=primary
+    )
     work = people.task(accuracy)
     counter = meter(work, people.exact, np.random.default_rng(seed))
     outcome = algorithms.get(algorithm).run(work, counter)
-    assert counter.loss <= epsilon
+    assert counter.loss.epsilon <= epsilon
     assert outcome.details["epsilon"] == counter.loss
     assert 0 <= outcome.details["min_entropy"] <= 1 + 1e-9
     assert (outcome.denial is None) == (outcome.status == "answered")

@@ -14,7 +14,7 @@ from probe_sql.measuring import Ints, Outcome
 from tests.algorithms.crowd import CROWDS
 from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 
-ENT = Accuracy(fnr=0.1, fpr=0.5, epsilon=1e6, algorithm="probe-ent")
+ENT = Accuracy(fnr=0.1, fpr=0.5, fdr=None, epsilon=1e6, algorithm="probe-ent")
 CLEAR = np.where(np.arange(60) < 20, 50_000, -50_000)
 WEAK = np.where(np.arange(60) < 20, 101, np.where(np.arange(60) < 40, -150, -50_000))
 

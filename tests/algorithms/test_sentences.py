@@ -17,7 +17,7 @@ from probe_sql.measuring import Ints, Mask, Outcome
 from tests.algorithms.meter import ReferenceMeter, atom, task
 
 FDR = Accuracy(fnr=0.05, fpr=UNBOUNDED, fdr=0.1, algorithm="ladder")
-FPR = Accuracy(fnr=0.05, fpr=0.1, algorithm="ladder")
+FPR = Accuracy(fnr=0.05, fpr=0.1, fdr=None, algorithm="ladder")
 
 
 def said(accuracy: Accuracy, groups: int, returned: int, **more: Any) -> str:
@@ -87,12 +87,12 @@ class Scribbled(ReferenceMeter):
     last: int = 0
 
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        return self._after(super().draw(measure, epsilon, groups))
+        return self._scribble(super().draw(measure, epsilon, groups))
 
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        return self._after(super().reveal(measure, epsilon, groups))
+        return self._scribble(super().reveal(measure, epsilon, groups))
 
-    def _after(self, noisy: Ints) -> Ints:
+    def _scribble(self, noisy: Ints) -> Ints:
         if len(self.drawn) == self.last:
             for column in self.exact:
                 column[:] = 10**6

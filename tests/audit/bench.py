@@ -16,13 +16,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.seeded import SeededWords
 from probe_sql.answer import Answer
-from probe_sql.measuring import Task
+from probe_sql.measuring import Ints, Task
 from probe_sql.plan.plan import Plan
 from probe_sql.session import Connection
 from probe_sql.vault.exact import Exact, unsealed
-from probe_sql.vault.noise import Epsilon, Ints, Sampler
-from probe_sql.vault.testing import SeededWords
+from probe_sql.vault.noise import Epsilon, Sampler
 from probe_sql.walk import walk
 
 from .loss import Run, observed
@@ -113,7 +113,7 @@ class Side:
                 if drawn is not None and drawn[1][group] > 0:
                     values.append((group, float(release.top.factor * int(drawn[0][group]))))
         return observed(
-            returned, outcome.status, self._looked_at(values), self.pair.cuts, settled.loss,
+            returned, outcome.status, self._looked_at(values), self.pair.cuts, settled.loss.epsilon,
             self.pair.groups,
         )  # fmt: skip
 
@@ -211,7 +211,7 @@ def _scanned(
 def _set_key(connection: Connection) -> None:
     """Choose the rows of users by a fixed key, so that a run of the audit repeats."""
     people: Any = connection._database.backend
-    for folder in people._people.folders():
+    for folder in people._source.people.folders():
         folder.mkdir(mode=0o700, exist_ok=True)
         (folder / "key").write_text(f"{KEY}\n")
 

@@ -16,8 +16,8 @@ from typing import Any
 from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.session import connect
-from probe_sql.vault import people
-from tests.unit import clinic
+from probe_sql.vault import bounded_tables
+from tests.people import clinic
 
 SQL = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 50"
 
@@ -31,7 +31,7 @@ def dying(how: Any, target: str, run: Any) -> None:
 
 def main(folder: str, what: str) -> None:
     if what == "die":
-        vars(people)["build"] = dying
+        vars(bounded_tables)["build"] = dying
     if what == "full":
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))

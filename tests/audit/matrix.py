@@ -169,8 +169,8 @@ class Bench:
             if key.type.kind is Kind.FLOAT:
                 continue  # -0.0 and 0.0 are one key that is written in two ways
             sql = (
-                f"SELECT max(n) FROM (SELECT count(DISTINCT {key.key}::VARCHAR) AS n FROM rows t "
-                f"WHERE {equal} GROUP BY {value.key}::VARCHAR)"
+                f"SELECT max(n) FROM (SELECT count(DISTINCT {_sql(key)}::VARCHAR) AS n FROM rows t "
+                f"WHERE {equal} GROUP BY {_sql(value)}::VARCHAR)"
             )
             try:
                 row = self.db.execute(sql).fetchone()
@@ -182,12 +182,12 @@ class Bench:
 
     def _claims(self, bound: Bound, clamped: bool) -> Iterator[Claim]:
         for scalar in bound.parts:
-            name = "|".join(map(str, (scalar.key, scalar.low, scalar.high, scalar.type.name,
+            name = "|".join(map(str, (_sql(scalar), scalar.low, scalar.high, scalar.type.name,
                                       scalar.nullable, scalar.constant)))  # fmt: skip
             if name in self._done:
                 continue
             self._done.add(name)
-            yield Claim(scalar.key, bound.text, scalar)
+            yield Claim(_sql(scalar), bound.text, scalar)
             self.counts["compared"] += 1
         scalar = bound.scalar
         if not clamped or not scalar.type.numeric:
@@ -277,13 +277,17 @@ class Claim:
                     yield f"constant {scalar.constant}, computed {least}"
 
 
+def _sql(scalar: Scalar) -> str:
+    return scalar.ast.sql(dialect="duckdb")
+
+
 def _added(scalar: Scalar, grid: Fraction) -> str:
     """round(value / grid) as the scan computes it, before it is clamped to its bounds."""
     if scalar.type.kind is Kind.INTEGER and grid == 1:
-        return scalar.key
+        return _sql(scalar)
     factor = 1 / grid
     by, op = (factor, "*") if factor.denominator == 1 else (grid, "/")
-    return f"round(CAST({scalar.key} AS DOUBLE) {op} CAST('{float(by)!r}' AS DOUBLE))"
+    return f"round(CAST({_sql(scalar)} AS DOUBLE) {op} CAST('{float(by)!r}' AS DOUBLE))"
 
 
 def _same(scalar: Scalar, computed: str) -> bool:

@@ -11,7 +11,10 @@ import sqlglot
 from sqlglot import exp
 
 from probe_sql import types as sql_types
-from probe_sql.sql import casts, expression, functions
+from probe_sql.sql import casts, expression
+from probe_sql.sql.functions import ALIASES, FUNCTIONS
+from probe_sql.sql.functions.arguments import Argument, Want
+from probe_sql.sql.functions.time import PART_NAMES, TRUNCATIONS
 from probe_sql.types import Kind, parse_type
 
 from .matrix_values import LITERALS, TYPES
@@ -23,6 +26,8 @@ def _either(*texts: str) -> tuple[str, ...]:
     return texts
 
 
+_BETWEEN_OPERANDS = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ,
+                     exp.Add, exp.Sub, exp.Mul)  # fmt: skip
 # How each node of the binder's tables is written; {a} {b} {c} are operands of any type.
 NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Literal: _either("{a}"),
@@ -51,57 +56,57 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.If: _either(f"IF({FLAG}, {{a}}, {{b}})"),
     exp.Coalesce: _either("COALESCE({a}, {b})", "COALESCE({a}, {b}, {c})"),
     exp.Nullif: _either("NULLIF({a}, {b})"),
-    exp.Greatest: _either("greatest({a}, {b})", "greatest({a}, {b}, {c})"),
-    exp.Least: _either("least({a}, {b})", "least({a}, {b}, {c})"),
     exp.Cast: _either(*(f"CAST({{a}} AS {name})" for name in TYPES.values())),
     exp.TryCast: _either("TRY_CAST({a} AS DECIMAL(38,10))"),
     exp.Log: _either("log(10, {a})", "log(2, {a})"),
     exp.Trim: _either("trim({a})", "trim(LEADING FROM {a})"),
-    exp.TimestampTrunc: _either(*(f"date_trunc('{u}', {{a}})" for u in functions.TRUNCATIONS)),
+    exp.TimestampTrunc: _either(*(f"date_trunc('{u}', {{a}})" for u in TRUNCATIONS)),
     exp.DateTrunc: _either("date_trunc('week', CAST({a} AS DATE))"),
-    exp.Extract: _either(*(f"EXTRACT({part} FROM {{a}})" for part in functions.PARTS)),
+    exp.Extract: _either(*(f"EXTRACT({part} FROM {{a}})" for part in PART_NAMES)),
     exp.DateDiff: _either(
-        *(f"date_diff('{u}', {{a}}, {{b}})" for u in (*functions.TRUNCATIONS, "second"))
+        *(f"date_diff('{u}', {{a}}, {{b}})" for u in (*TRUNCATIONS, "second"))
     ),
     exp.Anonymous: _either("date_part('year', {a})"),
-    **{node: _either(f"({{a}}) {op} ({{b}})") for node, op in expression._COMPARISONS.items()},
-    **{node: _either(f"({{a}}) {op} ({{b}})") for node, op in expression._ARITHMETIC.items()},
+    exp.NEQ: _either("({a}) <> ({b})"),
+    **{row.nodes[0]: _either(f"({{a}}) {row.written.strip('`')} ({{b}})")
+       for row in expression.OPERATORS if row.nodes[0] in _BETWEEN_OPERANDS},
 }  # fmt: skip
-_TEXT_PLACES = ("1", "-2", "0", "2147483648", "-2147483648")
-# Arguments after the first that must be written in the query.
-WRITTEN: dict[str, tuple[tuple[str, ...], ...]] = {
-    "round": ((), *((str(digits),) for digits in (-15, -2, 0, 1, 15))),
-    "replace": (("'a'", "'bb'"), ("''", "'x'")),
-    "substring": (*((place,) for place in _TEXT_PLACES), ("2", "-1"), ("-3", "2147483648")),
-    "left": (("0",), ("2",), ("2147483648",)),
-    "right": (("0",), ("2",), ("2147483648",)),
-}
+
+
+def written(taken: Argument) -> list[str]:
+    """Arguments of a kind that must be written in the query; none for what a row may hold."""
+    if taken.want is Want.WHOLE:
+        numbers = {taken.low, -2, 0, 1, 2, taken.high}
+        return [str(n) for n in sorted(numbers) if taken.low <= n <= taken.high]
+    if taken.want is Want.WRITTEN:
+        return ["'a'", "'bb'", "''"]
+    return [f"'{unit}'" for unit in taken.units]
 
 
 def calls(name: str) -> Iterator[str]:
-    """The ways in which a function of the allowlist, or an alias of one, is called."""
-    known = functions.ALIASES.get(name, name)
-    if known in WRITTEN:
-        for rest in WRITTEN[known] if known == name else WRITTEN[known][:1]:
-            yield f"{name}({', '.join(['{a}', *rest])})"
-        return
-    fewest, most, _ = functions.FUNCTIONS[known]
-    for count in range(fewest, min(most, 3) + 1):
-        yield f"{name}({', '.join(['{a}', '{b}', '{c}'][:count])})"
+    """The ways in which a function of the table, or an alias of one, is called."""
+    row = FUNCTIONS[ALIASES.get(name, name)]
+    fewest = sum(not taken.optional for taken in row.takes)
+    for count in range(fewest, min(row.most or len(row.takes), 3) + 1):
+        places = iter("abc")
+        choices = [
+            written(row.taken(place)) or [f"{{{next(places)}}}"] for place in range(count)
+        ]  # fmt: skip
+        ways = [f"{name}({', '.join(given)})" for given in product(*choices)]
+        yield from ways if name == row.name else ways[:1]
 
 
 def templates() -> list[str]:
     """All forms of all nodes and functions, each once."""
     found = [text for texts in NODES.values() for text in texts]
-    for name in (*functions.FUNCTIONS, *functions.ALIASES):
+    for name in (*FUNCTIONS, *ALIASES):
         found += calls(name)
     return list(dict.fromkeys(found))
 
 
 def uncovered() -> list[str]:
     """Entries of the binder's tables that no template reaches: none, or the matrix is too small."""
-    handled = {*expression._HANDLERS, *expression._COMPARISONS, *expression._ARITHMETIC}
-    missing = [node.__name__ for node in handled if node not in NODES]
+    missing = [node.__name__ for node in expression._HANDLERS if node not in NODES]
     reached = set(NODES)
     for template in templates():
         tree = sqlglot.parse_one(template.format(a="x", b="y", c="z"), dialect="duckdb")

@@ -17,8 +17,8 @@ from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.session import connect
 from tests.cli.terminal import Terminal
+from tests.people import clinic as people
 from tests.session.clinic import POLICY, QUERY, build, seeded
-from tests.unit import clinic as people
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -145,11 +145,11 @@ def asked(folder: Path, what: str) -> str:
 @pytest.mark.slow
 def test_killed_or_out_of_space_while_bounding_then_as_if_nothing_had_been(tmp_path: Path) -> None:
     source = people.as_database(tmp_path, people.visits())
-    shelf = source.with_name(source.name + ".bounded")
+    store = source.with_name(source.name + ".bounded")
     assert asked(tmp_path, "die") == ""
-    assert not list(shelf.glob("*.duckdb"))
+    assert not list(store.glob("*.duckdb"))
     assert asked(tmp_path, "full").startswith("ScanError")
-    assert not list(shelf.glob("*.duckdb"))
+    assert not list(store.glob("*.duckdb"))
     with connect(source, people.policy(3)) as db:
         before = db.budget.spent
         assert {entry.outcome for entry in db.ledger()} <= {
@@ -160,7 +160,7 @@ def test_killed_or_out_of_space_while_bounding_then_as_if_nothing_had_been(tmp_p
     told = float(asked(tmp_path, "ask"))
     with connect(source, people.policy(3)) as db:
         assert db.budget.spent == pytest.approx(before + told)
-    assert len(list(shelf.glob("*.duckdb"))) == 1
+    assert len(list(store.glob("*.duckdb"))) == 1
 
 
 @pytest.mark.slow
@@ -169,9 +169,9 @@ def test_twelve_processes_bound_the_same_people_at_once(tmp_path: Path) -> None:
     workers = [crowd(tmp_path, "ask") for _ in range(12)]
     outputs = [worker.communicate(timeout=300) for worker in workers]
     assert {float(output) for output, _ in outputs} == {float(outputs[0][0])}
-    shelf = source.with_name(source.name + ".bounded")
-    assert {path.suffix for path in shelf.iterdir()} == {"", ".duckdb"}
-    assert len(list(shelf.iterdir())) == 3  # the key, the lock and one table
+    store = source.with_name(source.name + ".bounded")
+    assert {path.suffix for path in store.iterdir()} == {"", ".duckdb"}
+    assert len(list(store.iterdir())) == 3  # the key, the lock and one table
     with connect(source, people.policy(3)) as db:
         assert db.budget.spent == pytest.approx(12 * float(outputs[0][0]))
 

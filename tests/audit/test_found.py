@@ -8,7 +8,7 @@ import pytest
 
 from probe_sql.algorithms.ladder_levels import distance, tail
 from probe_sql.answer import Answer
-from probe_sql.errors import Refused
+from probe_sql.errors import Refused, SqlError
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.session import Connection
@@ -44,6 +44,15 @@ def test_no_join_and_no_product_raises_for_a_row(database: Connection, source: s
 def test_a_join_that_could_raise_is_refused(database: Connection) -> None:
     with pytest.raises(Refused, match="another type"):
         database.plan(AROUND.format("JOIN wide ON wide.n = rows.i128", "count(*) > 0"))
+
+
+@pytest.mark.parametrize("value", [
+    "CAST(300 AS TINYINT)", "CAST(i8 + 1000 AS TINYINT)", "CAST(-7 AS UINTEGER)",
+    "CAST(CASE WHEN b THEN 19807040628566084398385987584 END AS DECIMAL(18,0))",
+])  # fmt: skip
+def test_a_cast_that_no_value_survives_adds_nothing(database: Connection, value: str) -> None:
+    with pytest.raises(SqlError, match="the same for every row"):
+        database.plan(AROUND.format("", f"sum({value}) > 0"))
 
 
 def test_a_rounded_cast_excludes_nothing(database: Connection) -> None:

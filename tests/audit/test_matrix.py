@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
 import pytest
 from sqlglot import exp
 
-from probe_sql.sql import expression, functions, scalar
+from probe_sql.sql import expression, scalar
+from probe_sql.sql.functions import FUNCTIONS
+from probe_sql.sql.functions.row import from_to
 from probe_sql.types import Kind, SqlType
 
 from . import matrix, matrix_forms
@@ -38,7 +41,7 @@ def report(bench: matrix.Bench) -> str:
 def test_every_entry_of_the_binders_tables_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matrix_forms.uncovered() == []
     monkeypatch.setitem(expression._HANDLERS, exp.Soundex, expression._null)
-    monkeypatch.setitem(expression._CALLS, exp.Cbrt, ("cbrt", ("this",)))
+    monkeypatch.setitem(expression._CALLS, exp.Cbrt, FUNCTIONS["sqrt"])
     assert matrix_forms.uncovered() == ["Soundex", "Cbrt"]
 
 
@@ -77,7 +80,8 @@ def test_the_whole(bench: matrix.Bench, part: int) -> None:
 def test_it_sees_a_year_that_is_planned_too_late(
     bench: matrix.Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(functions.PARTS, "year", (-400_000, 6_000_000))
+    late = replace(FUNCTIONS["year"], within=from_to(-400_000, 6_000_000))
+    monkeypatch.setitem(expression._CALLS, exp.Year, late)
     bench.check(["year(a_day)"])
     assert "is -5877641, planned at least -400000.0" in report(bench)
 

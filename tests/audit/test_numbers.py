@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.seeded import SeededWords
 from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
 from probe_sql.errors import InternalError, ProbeError
 from probe_sql.session import Connection
 from probe_sql.vault.noise import Sampler
-from probe_sql.vault.testing import SeededWords
 
 from .bench import in_memory
 from .workbench import build, opened

@@ -16,8 +16,8 @@ import pytest
 
 from probe_sql.errors import ProbeError
 from probe_sql.session import Connection
+from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import unsealed
-from probe_sql.vault.folded import folded
 
 from . import extremes
 from .soup import Soup
@@ -56,7 +56,7 @@ def check(database: Connection, sql: str) -> str:
         # The whole condition as one number, which the ladder measures with sensitivity 1.
         task = database._database.task(plan, exact.groups)
         deltas = [measure.delta for measure in plan.measures]
-        column = folded(plan.formula, task.atoms, values.__getitem__, deltas)
+        column = condition_slack(plan.formula, task.atoms, values.__getitem__, deltas)
         assert int(np.abs(column[more] - column[less]).max()) <= 1, sql
     exact.close()
     return "measured"

@@ -22,9 +22,10 @@ from probe_sql.errors import ProbeError, ScanError
 from probe_sql.plan import apart, weights
 from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.keys import ListKeys
-from probe_sql.scan import build, caps, lookup, render, rows
+from probe_sql.scan import caps, lookup, render, rows
 from probe_sql.session import Connection
-from probe_sql.sql import arithmetic, functions
+from probe_sql.sql import arithmetic, build
+from probe_sql.sql.functions import number
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
 from tests.audit import extremes
@@ -86,7 +87,7 @@ def unscaled(low: Fraction, high: Fraction, _grid: Fraction) -> tuple[int, int]:
 
 BROKEN: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
     "arithmetic": [(arithmetic, "_interval_of", halved)],
-    "outward": [(arithmetic, "outward", inward), (functions, "outward", inward)],
+    "outward": [(arithmetic, "outward", inward), (number, "outward", inward)],
     "steps": [(weights, "_steps", few)],
     "steps without 0": [(weights, "_steps", above)],
     "steps without a grid": [(weights, "_steps", unscaled)],

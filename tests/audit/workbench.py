@@ -9,13 +9,14 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from benchmarks.seeded import SeededWords
 from probe_sql.database import Database
 from probe_sql.ledger import Ledger
+from probe_sql.measuring import Ints, Mask
 from probe_sql.policy import load_policy
 from probe_sql.session import Connection
-from probe_sql.vault.noise import Coins, Epsilon, Ints, Mask, Sampler
-from probe_sql.vault.sources import open_backend
-from probe_sql.vault.testing import SeededWords
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.noise import Coins, Epsilon, Sampler
 
 
 class QuietSampler(Sampler):

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe_sql.cli.grid import Grid, fitted, to_csv, to_json, to_markdown, to_table
+from probe_sql.cli.show import show_grid, to_json
+from probe_sql.grid import Grid, fitted, html_lines, text_lines
 from probe_sql.text import csv_field, visible
 
 
@@ -27,7 +28,7 @@ class Screen(io.StringIO):
 def shown(grid: Grid, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("COLUMNS", str(columns))
     screen = Screen()
-    to_table(grid, screen)
+    show_grid(grid, "table", screen)
     return screen.getvalue()
 
 
@@ -51,13 +52,13 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert "\x1b" not in shown(grid, 80, monkeypatch)
     monkeypatch.delenv("NO_COLOR")
     piped = io.StringIO()
-    to_table(grid, piped)
+    show_grid(grid, "table", piped)
     assert piped.getvalue() == "a\n-\n1\n"
 
 
 def test_a_pipe_gets_every_row_in_full() -> None:
     piped = io.StringIO()
-    to_table(Grid.of(["k", "n"], [["x" * 200, i] for i in range(500)]), piped)
+    show_grid(Grid.of(["k", "n"], [["x" * 200, i] for i in range(500)]), "table", piped)
     lines = piped.getvalue().splitlines()
     assert len(lines) == 502
     assert all(line.startswith("x" * 200) for line in lines[2:])
@@ -84,7 +85,7 @@ def test_an_escape_in_a_key_is_spelled_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 def _written(grid: Grid) -> str:
     piped = io.StringIO()
-    to_table(grid, piped)
+    show_grid(grid, "table", piped)
     return piped.getvalue()
 
 
@@ -100,7 +101,7 @@ def test_widths_give_way_from_the_widest(widths: list[int], limit: int) -> None:
 def test_csv_reads_back(rows: list[tuple[str, int | None]]) -> None:
     rows = [(text.replace("\r", "").replace("\0", ""), number) for text, number in rows]
     stream = io.StringIO()
-    to_csv(Grid.of(["a", "b"], rows), stream)
+    show_grid(Grid.of(["a", "b"], rows), "csv", stream)
     found = list(csv.reader(io.StringIO(stream.getvalue(), newline="")))
     assert found == [["a", "b"], *([csv_field(t), "" if n is None else str(n)] for t, n in rows)]
 
@@ -114,5 +115,20 @@ def test_json_writes_dates_and_decimals() -> None:
 
 def test_markdown_escapes_its_own_signs() -> None:
     stream = io.StringIO()
-    to_markdown(Grid.of(["a|b", "n"], [["x|y", 1]]), stream)
+    show_grid(Grid.of(["a|b", "n"], [["x|y", 1]]), "markdown", stream)
     assert stream.getvalue() == "| a\\|b | n |\n| --- | --: |\n| x\\|y | 1 |\n"
+
+
+def test_html_escapes_and_every_writer_says_how_much_it_left_out() -> None:
+    grid = Grid.of(["<b>", "n"], [["x & y", i] for i in range(1200)])
+    html = html_lines(grid, most=1)
+    assert html[1] == "<th>&lt;b&gt;</th>"
+    assert html[4:] == [
+        "<tr><td>x &amp; y</td><td>0</td></tr>",
+        "</tbody></table>",
+        "<p>... 1,199 more</p>",
+    ]
+    assert text_lines(grid, most=1) == ["<b>    n", "-----  -", "x & y  0", "... 1,199 more"]
+    assert len(text_lines(grid, most=1200)) == 1202
+    assert text_lines(grid, most=1, rule=False)[1] == "x & y  0"
+    assert text_lines(Grid.of(["a", "b"], [])) == ["a  b", "-  -"]

@@ -18,6 +18,7 @@ from probe_sql.catalogue import Catalogue
 from probe_sql.cli.prompt import SqlCompleter, Visible
 from probe_sql.cli.show import show_answer
 from probe_sql.errors import PolicyError, ProbeError, Problem, Span, underline
+from probe_sql.loss import Loss
 from probe_sql.text import csv_field, in_html, in_json, markdown, visible, visible_lines
 from tests.cli.conftest import Run
 
@@ -44,7 +45,7 @@ def harmless(shown: str) -> bool:
 
 
 def answers(text: str) -> list[Answer]:
-    privacy = Privacy(0.1, 1.0, 0.05, 0.1, "ladder", 3.0, f"Promise to {text}.")
+    privacy = Privacy(Loss.asked(0.1), 1.0, 0.05, 0.1, "ladder", 3.0, f"Promise to {text}.")
     rows, margins = ((text, 5),), ((None, 2.0),)
     return [
         Answer((text, "n"), rows, margins, privacy, (text,)),
@@ -185,7 +186,7 @@ def test_a_policy_of_hostile_names_is_shown_and_reads_back(run: Run, tmp_path: P
     policy = tmp_path / "x.toml"
     policy.write_text(
         '[budget]\nepsilon = 1.0\nper_query = 1.0\n[tables.t]\nunit = "row"\n[tables.t.columns]\n'
-        '"w\\u001b[2J\\u202e\\u009b" = { keys = ["a\\u001b", "b"] }\n'
+        '"w\\u001b[2J\\u202e\\u009b" = { keys = ["a\\u001b", "b"], about = "\\u202edays" }\n'
     )
     shown = run(str(tmp_path / "x.duckdb"), "-c", ".policy", "-c", ".schema", "-c", ".tables")
     assert shown.code == 0, shown.err

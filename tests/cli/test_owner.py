@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sqlite3
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from probe_sql.errors import ScanError
-from probe_sql.ledger.users import system_user
+from probe_sql.ledger.locks import system_user
 from probe_sql.owner import check, draft
+from probe_sql.policy import json_schema
 from probe_sql.session import connect
 from probe_sql.vault.failures import Failure, scan_error
 from tests.cli.conftest import STEADY, Run
@@ -213,3 +215,31 @@ def test_check_warns_where_others_may_write_the_ledgers_directory(
     assert whom is None or whom in ended.err
     warnings = json.loads(run("check", "clinic.duckdb", "--format", "json").out)["warnings"]
     assert len(warnings) == (whom is not None)
+
+
+def test_check_audits_the_ledger_of_its_owner(
+    clinic: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "the ledger holds" not in run("check", "clinic.duckdb").out  # there is none yet
+    assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
+    assert "the ledger holds" in run("check", "clinic.duckdb").out
+    assert json.loads(run("check", "clinic.duckdb", "--format", "json").out)["ledger_audited"]
+    place = clinic / "clinic.duckdb.ledger"
+    with sqlite3.connect(place) as file:
+        triggers = [
+            row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        ]
+        file.execute(f'DROP TRIGGER "{triggers[0]}"')
+    ended = run("check", "clinic.duckdb")
+    assert ended.code == 1
+    assert "was edited" in ended.err
+    assert "--adopt" in ended.err
+    # Others cannot repair it, and check the policy all the same.
+    monkeypatch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
+    assert run("check", "clinic.duckdb").code == 0
+
+
+def test_check_prints_the_schema_of_policies_for_editors(run: Run) -> None:
+    ended = run("check", "--schema")
+    assert ended.code == 0
+    assert json.loads(ended.out) == json_schema()

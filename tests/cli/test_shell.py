@@ -133,6 +133,21 @@ def test_tables_and_schema_show_what_is_public_and_no_counts(run: Run) -> None:
     assert run(*DB, "-c", "SHOW TABLES; DESCRIBE patients;").out == ended.out
 
 
+def test_schema_shows_what_the_policy_says_about_a_column(clinic: Path, run: Run) -> None:
+    before = run(*DB, "-c", ".schema patients").out
+    assert "about" not in before
+    policy = clinic / "clinic.toml"
+    written = policy.read_text(encoding="utf-8")
+    said = written.replace("bounds = [0, 120] }", 'bounds = [0, 120], about = "in years" }')
+    assert said != written
+    policy.write_text(said, encoding="utf-8")
+    shown = run(*DB, "-c", ".schema patients").out.splitlines()
+    assert shown[0].split() == ["table", "column", "type", "use", "about"]
+    assert [line for line in shown if line.endswith("in years")] == [
+        line for line in shown if " age " in line
+    ]
+
+
 @pytest.mark.usefixtures("clinic")
 def test_every_command_is_in_the_help_and_runs(run: Run) -> None:
     shown = run(*DB, "-c", ".help").out

@@ -15,6 +15,7 @@ import pytest
 from probe_sql.answer import Answer, Privacy
 from probe_sql.cli.show import deliver
 from probe_sql.errors import OperationalError
+from probe_sql.loss import Loss
 from probe_sql.session import connect
 from tests.cli.conftest import STEADY
 
@@ -91,7 +92,7 @@ class Full(io.StringIO):
 def test_an_answer_that_was_charged_is_shown_where_it_still_can_be(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    privacy = Privacy(0.1, 1.0, 0.05, 0.1, "ladder", 3.0, "A promise.")
+    privacy = Privacy(Loss.asked(0.1), 1.0, 0.05, 0.1, "ladder", 3.0, "A promise.")
     answer = Answer(("disease",), (("croup",),), ((None,),), privacy)
     with pytest.raises(OperationalError, match="No space left") as caught:
         deliver(answer, "table", Full())

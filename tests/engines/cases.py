@@ -97,6 +97,9 @@ WHERE = {
     "starts with": "starts_with(note, 'a')",
     "ends with": "ends_with(note, 'c')",
     "contains": "contains(note, '%')",
+    "place": "strpos(note, 'c') = 3",
+    "place of nothing": "strpos(note, '') = 1",
+    "place of another column": "strpos(note, site) > 0 OR strpos(site, note) > 1",
     "concatenation": "note || site = 'abcnorth'",
     "lower": "lower(note) = 'abc'",
     "upper": "upper(note) = 'ABC'",
@@ -185,12 +188,16 @@ WHOLE = {
     " GROUP BY e.site HAVING count(*) FILTER (WHERE e.small > s.beds) > 5",
     "public threshold": "SELECT e.site FROM events e JOIN sites s ON e.site = s.name"
     " GROUP BY e.site HAVING count(*) > s.cap",
+    "values": "SELECT site, count(*), avg(small), avg(price), avg(score), count_if(flag) / count(*)"
+    " FROM events GROUP BY site",
+    "values of all rows": "SELECT count(*), sum(price), avg(small) FROM events WHERE level > 0",
     "nobody": "SELECT site FROM events WHERE false GROUP BY site HAVING count(*) > 5",
 }
 
 
 # Cases with several measures, which `fuse = false` scans one by one.
-SEPARATE = ("having many", "having average decimal", "public column in a sum", "two keys")
+SEPARATE = ("having many", "having average decimal", "public column in a sum", "two keys",
+            "values of all rows")  # fmt: skip
 
 
 def queries() -> dict[str, str]:

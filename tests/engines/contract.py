@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.seeded import SeededWords
 from datasets.catalogue import DATASETS
 from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
@@ -22,11 +23,10 @@ from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.session import Connection
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.exact import unsealed
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.remote import RemoteBackend
-from probe_sql.vault.sources import open_backend
-from probe_sql.vault.testing import SeededWords
 from tests.engines import events, papers
 from tests.engines.cases import SEPARATE, batches, queries
 
@@ -223,7 +223,7 @@ class Contract:
         for one in (tables(), source):
             backend, plan = _people(engines, one, caps, " WHERE person <> 999")
             if isinstance(backend, RemoteBackend):
-                backend._beside = tmp_path / "a.ledger"  # the same key for both
+                backend._key._beside = tmp_path / "a.ledger"  # the same key for both
             found.append(measured(backend, plan))
             backend.close()
         assert found[0] == found[1]
@@ -249,7 +249,9 @@ class Contract:
         backend = engines.open(tables(2_000), policy)
         typed = policy.with_types(backend.schemas())
         ledger = Ledger.open(tmp_path / "a.ledger", budget=typed.budget, identity="contract")
-        with Connection(Database(backend, typed, ledger, Sampler(SeededWords(1)))) as db:
+        with Connection(
+            Database(backend, typed, ledger, Sampler(SeededWords(1))), owner=True
+        ) as db:
             for case in engines.refused:
                 with pytest.raises(Refused):
                     db.sql(QUERIES[case])
@@ -261,6 +263,25 @@ class Contract:
                 assert isinstance(answer, Answer)
                 assert {row[0] for row in answer.rows} == set(events.SITES[:-1])
                 assert db.budget.spent - before == pytest.approx(answer.privacy.epsilon, abs=1e-9)
+
+    def test_values_come_with_margins_that_hold(self, engines: Any, tmp_path: Path) -> None:
+        policy = events.policy()
+        backend = engines.open(tables(2_000), policy)
+        typed = policy.with_types(backend.schemas())
+        ledger = Ledger.open(tmp_path / "a.ledger", budget=typed.budget, identity="contract")
+        rows = tables(2_000)["events"].column("site").to_pylist()
+        with Connection(
+            Database(backend, typed, ledger, Sampler(SeededWords(1))), owner=True
+        ) as db:
+            answer = db.sql("SELECT site, count(*) AS n FROM events GROUP BY site", epsilon=2.0)
+            assert isinstance(answer, Answer)
+            assert {row[0] for row in answer.rows} == set(events.SITES)
+            for (site, n), (_, margin) in zip(answer.rows, answer.margins, strict=True):
+                assert abs(n - rows.count(site)) <= 4 * (margin or 0)
+            total = db.sql("SELECT count(*) FROM events", epsilon=2.0)
+            assert isinstance(total, Answer)
+            assert abs(total.rows[0][0] - 2_000) < 30
+            assert db.budget.spent == pytest.approx(4, abs=1e-9)
 
     def test_explain_shows_the_statement_that_runs(self, opened: Pair) -> None:
         plan = opened.plan(QUERIES["two keys"])

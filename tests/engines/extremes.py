@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import make_plan
-from probe_sql.plan.tally import MeasureScan, Scan, Tally
+from probe_sql.plan.tally import MeasureSql, Scan, Tally
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.exact import unsealed
@@ -159,7 +159,7 @@ def _measures(backend: Backend, conditions: list[str]) -> list[list[int]]:
 def together(scans: Sequence[Scan]) -> Scan:
     """One scan for the measures of several over the same relation and keys."""
     tallies: list[Tally] = []
-    measures: list[MeasureScan] = []
+    measures: list[MeasureSql] = []
     for scan in scans:
         first = len(tallies)
         tallies += scan.tallies

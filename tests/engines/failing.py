@@ -113,4 +113,4 @@ class Failing:
 def _connected(backend: Backend, policy: Policy, folder: Path) -> Connection:
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(folder / "a.ledger", budget=typed.budget, identity="contract")
-    return Connection(Database(backend, typed, ledger, Sampler(SecureWords())))
+    return Connection(Database(backend, typed, ledger, Sampler(SecureWords())), owner=True)

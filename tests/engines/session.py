@@ -15,7 +15,8 @@ import pytest
 
 from probe_sql.policy import Policy
 from probe_sql.vault.backend import Backend
-from probe_sql.vault.sources import Spark, open_backend
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.sources import Spark
 
 SETTINGS = {
     "spark.ui.enabled": "false",

@@ -1,5 +1,7 @@
 """The scan of representative queries in the SQL of every engine, one file a query.
 
+`functions.sql` has every function of the table.
+
     python -m tests.engines.statements    rewrite all files
 
 They are read by people: what changes here changes what private rows go through.
@@ -9,11 +11,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from probe_sql.plan.engine import Engine
+from probe_sql.errors import Refused
 from probe_sql.plan.plan import make_plan
+from probe_sql.plan.tally import Engine
 from probe_sql.scan.engine import DUCKDB
+from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.postgres.engine import POSTGRESQL
 from probe_sql.scan.spark.engine import SPARK
+from probe_sql.sql.functions import FUNCTIONS
+from probe_sql.sql.functions.arguments import Want
+from probe_sql.sql.functions.row import Row
 from tests.sql.hospital import policy
 
 FOLDER = Path(__file__).parent / "statements"
@@ -34,6 +41,7 @@ QUERIES = {
     "joint_keys": "SELECT site, floor_no FROM stays GROUP BY site, floor_no HAVING count(*) > 5",
     "computed_key": "SELECT month(admitted) FROM stays GROUP BY month(admitted) "
     "HAVING count(*) > 5",
+    "all_rows": "SELECT count(*), avg(age) FROM stays WHERE urgent",
     "public_join": "SELECT s.ward FROM stays s JOIN diseases d ON d.name = s.disease "
     "GROUP BY s.ward HAVING count(*) > 5",
 }  # fmt: skip
@@ -49,7 +57,37 @@ def written(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+_GIVEN = {
+    Want.NUMBER: "weight", Want.ANY: "weight", Want.TEXT: "name", Want.MOMENT: "arrived",
+    Want.WHOLE: "2", Want.WRITTEN: "'a'",
+}  # fmt: skip
+
+
+def called(row: Row) -> str:
+    """A call of a function with all its arguments."""
+    given = [_GIVEN.get(taken.want) or f"'{taken.units[0]}'" for taken in row.takes]
+    return f"{row.name}({', '.join(given)})"
+
+
+def every_function() -> str:
+    """What each engine computes for a call of each function."""
+    parts = []
+    for row in FUNCTIONS.values():
+        plan = make_plan(_WARD.format(f"WHERE {called(row)} IS NULL", "count(*) > 5"), policy())
+        bound = plan.scan.relation.where[0].ast.this.unnest()
+        lines = [f"-- {called(row)}", f"{bound.sql(dialect='duckdb')};"]
+        for engine in (POSTGRESQL, SPARK):
+            try:
+                made = engine.translator(ExpressionTypes(plan.scan)).translate(bound)
+                lines.append(f"{made.sql(dialect=engine.dialect)};")
+            except Refused as refusal:
+                lines.append(f"-- {refusal.what}: {refusal.why}")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for query in QUERIES:
         (FOLDER / f"{query}.sql").write_text(written(query), encoding="utf-8")
+    (FOLDER / "functions.sql").write_text(every_function(), encoding="utf-8")

@@ -69,7 +69,10 @@ def lines(columns: dict[str, dict[str, str]]) -> Iterator[str]:
     """The table as Markdown, reasons as notes below it."""
     shown = {f"having {n}": f"HAVING {q}" for n, q in HAVING.items()}
     shown |= {f"where {n}": f"WHERE {q}" for n, q in WHERE.items()}
-    shown |= {name: query.split(" FROM ", 1)[1].split(" ", 1)[1] for name, query in WHOLE.items()}
+    shown |= {
+        name: query.split(" FROM ", 1)[1].split(" ", 1)[1] if "HAVING" in query else query
+        for name, query in WHOLE.items()
+    }
     notes: list[str] = []
     yield f"| case | {' | '.join(columns)} |"
     yield "|---|" + "---|" * len(columns)

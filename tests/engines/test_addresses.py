@@ -16,7 +16,8 @@ from probe_sql.errors import InterfaceError, OperationalError, ProbeError
 from probe_sql.ledger import Ledger
 from probe_sql.session import connect
 from probe_sql.vault.addresses import holds_secret, server
-from probe_sql.vault.sources import Spark, elsewhere, identity, open_backend
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.sources import Spark, identity, is_remote
 from tests.engines import events
 from tests.engines.contract import tables
 from tests.engines.failing import shown
@@ -129,7 +130,7 @@ def test_names_of_files_stay_names_of_files(tmp_path: Path) -> None:
     for path in ("trips.parquet", "day=1/part.parquet", "C:\\data\\trips.parquet", "a:b.duckdb",
                  "me@home.duckdb", "x = 1.csv", "", str(odd)):  # fmt: skip
         assert server(path) is None, path
-        assert not elsewhere(path)
+        assert not is_remote(path)
 
 
 # --- the ledger's name for a source -------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 from probe_sql.policy import Policy
 from probe_sql.vault.backend import Backend
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.views import Catalogue
 from tests.engines import events
 from tests.engines.contract import Contract

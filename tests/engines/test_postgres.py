@@ -10,7 +10,7 @@ import pytest
 
 from probe_sql.policy import Policy
 from probe_sql.vault.backend import Backend
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.engines import events
 from tests.engines.contract import Contract
 from tests.engines.failing import SECRET, Failing

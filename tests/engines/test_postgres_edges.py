@@ -10,7 +10,7 @@ import pytest
 
 from probe_sql.errors import Refused, SqlError
 from probe_sql.plan import weights
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.audit import matrix_forms
 from tests.engines import edges
 from tests.engines.contract import Pair

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from probe_sql.errors import ProbeError, ScanError
 from probe_sql.plan.plan import make_plan
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.engines import events
 from tests.engines.contract import measured, tables
 from tests.engines.server import Server

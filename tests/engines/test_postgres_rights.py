@@ -11,7 +11,7 @@ from probe_sql.errors import InterfaceError, OperationalError, ScanError
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.session import connect
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.engines import events
 from tests.engines.contract import measured, tables
 from tests.engines.failing import COUNT

@@ -17,10 +17,10 @@ from probe_sql.policy import Policy, parse_policy
 from probe_sql.session import connect
 from probe_sql.types import Kind
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.postgres_address import read_address
-from probe_sql.vault.postgres_types import column_type
+from probe_sql.vault.postgres_checks import column_type
 from probe_sql.vault.remote import RemoteBackend
-from probe_sql.vault.sources import open_backend
 from tests.engines import events
 from tests.engines.contract import PEOPLE, measured, tables
 from tests.engines.failing import COUNT, SECRET, once_scanning, shown

@@ -12,8 +12,8 @@ from sqlglot import exp
 from probe_sql.errors import Refused
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy
-from probe_sql.scan.postgres import floats as floats
 from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape
+from probe_sql.sql.forms import postgres_floats as floats
 from probe_sql.sql.ranges import UNBOUNDED
 from probe_sql.types import parse_type
 from tests.engines import edges

@@ -20,7 +20,9 @@ from probe_sql.scan.engine import shipped
 from probe_sql.scan.spark.engine import SPARK
 from probe_sql.types import Kind
 from probe_sql.vault.backend import Backend
-from probe_sql.vault.sources import Spark, open_backend
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.runner import Watch
+from probe_sql.vault.sources import Spark
 from probe_sql.vault.spark import SparkRemote, bounded_rows
 from probe_sql.vault.spark_link import Link, library
 from tests.engines import cases, events, extremes
@@ -255,7 +257,7 @@ def test_no_person_is_counted_before_rows_are_bounded(files: SparkFiles) -> None
     typed = policy.with_types(remote.schemas())
     scan = make_plan(WARDS, typed, engine=SPARK).scan
     with pytest.raises(Exception, match="before their rows were bounded"):
-        remote.tallies([scan], [], None)
+        remote.tallies([scan], [], None, Watch())
     remote.close()
 
 

@@ -11,7 +11,8 @@ from probe_sql.errors import OperationalError, ScanError
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy
 from probe_sql.vault.backend import Backend
-from probe_sql.vault.sources import Spark, open_backend
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.sources import Spark
 from tests.engines import events
 from tests.engines.contract import measured
 from tests.engines.session import session

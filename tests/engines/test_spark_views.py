@@ -13,7 +13,7 @@ import pytest
 from probe_sql.errors import OperationalError, ScanError
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, parse_policy
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.engines import events
 from tests.engines.contract import measured
 from tests.engines.failing import COUNT, SECRET

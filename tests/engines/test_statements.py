@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
-from .statements import FOLDER, QUERIES, written
+from probe_sql.scan.postgres.terms import PostgresTranslator
+from probe_sql.scan.spark.engine import SparkTranslator
+from probe_sql.scan.translate import PLAIN, Translator
+from probe_sql.sql.expression import OPERATORS
+
+from .statements import FOLDER, QUERIES, every_function, written
+
+REWRITTEN = (exp.If,)  # bound as a CASE
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -12,5 +20,18 @@ def test_a_scan_is_written_as_its_file_says(name: str) -> None:
     assert (FOLDER / f"{name}.sql").read_text(encoding="utf-8") == written(name)
 
 
+def test_every_function_is_written_as_the_file_says() -> None:
+    assert (FOLDER / "functions.sql").read_text(encoding="utf-8") == every_function()
+
+
+@pytest.mark.parametrize("translator", [PostgresTranslator, SparkTranslator])
+def test_every_operator_has_a_form_or_a_refusal(translator: type[Translator]) -> None:
+    """Also those that binding makes of others."""
+    nodes = [node for row in OPERATORS for node in row.nodes]
+    for node in nodes:
+        own = getattr(translator, f"on_{node.key}", None)
+        assert own is not None or issubclass(node, PLAIN) or node in REWRITTEN, node
+
+
 def test_every_file_belongs_to_a_query() -> None:
-    assert {path.stem for path in FOLDER.glob("*.sql")} == set(QUERIES)
+    assert {path.stem for path in FOLDER.glob("*.sql")} == {*QUERIES, "functions"}

@@ -10,7 +10,7 @@ import pytest
 
 from probe_sql.policy import Policy
 from probe_sql.vault.backend import Backend
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.engines import events
 from tests.engines.server import Server
 from tests.engines.writing import Writing, on_side

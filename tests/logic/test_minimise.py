@@ -31,8 +31,8 @@ from probe_sql.logic import (
 )
 from probe_sql.logic import table as tables
 from probe_sql.logic.factor import factor
+from probe_sql.logic.minimise import MAX_TERMS, minimal_cnf, minimal_dnf
 from probe_sql.logic.table import truth_table
-from probe_sql.logic.two_level import MAX_TERMS, minimal_cnf, minimal_dnf
 from tests.logic.formulas import (
     assignments,
     evaluate,

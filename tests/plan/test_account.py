@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import product
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from probe_sql.plan.account import group_losses, maximal_sets, worst_sum
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
 
@@ -35,12 +41,45 @@ def test_measures_that_meet_in_one_of_their_parts_are_charged_together(
 ) -> None:
     plan = plan_of(having, policy)
     assert plan.row_types == ((0, 1),)
-    assert plan.unit_epsilon([1.0, 1.0]) >= 2
+    assert plan.unit_loss([1.0, 1.0]).epsilon >= 2
 
 
 def test_measures_that_exclude_each_other_in_every_part_are_not(policy: Policy) -> None:
     plan = plan_of("count_if(age < 5) - count_if(age = 9) > 5 AND count_if(age > 80) > 5", policy)
     assert plan.row_types == ((0,), (1,))
+
+
+@given(st.integers(1, 7), st.randoms(use_true_random=False), st.floats(0.2, 0.9))
+def test_row_types_are_all_maximal_sets(size: int, draw: Random, share: float) -> None:
+    """Against all subsets: a set that is left out would be charged too little."""
+    pairs = {pair for pair in combinations(range(size), 2) if draw.random() < share}
+    together = [
+        [i == j or (min(i, j), max(i, j)) in pairs for j in range(size)] for i in range(size)
+    ]
+    sets = [
+        set(some)
+        for number in range(1, size + 1)
+        for some in combinations(range(size), number)
+        if all(pair in pairs for pair in combinations(some, 2))
+    ]
+    largest = [tuple(sorted(one)) for one in sets if not any(one < other for other in sets)]
+    assert maximal_sets(together) == tuple(sorted(largest))
+
+
+@given(st.lists(st.floats(1e-9, 0.3), min_size=1, max_size=12))
+def test_a_loss_is_never_below_the_exact_sum(epsilons: list[float]) -> None:
+    """Floats that are rounded to the nearest fall below about every second sum."""
+    everything = [tuple(range(len(epsilons)))]
+    exact = sum(map(Fraction, epsilons))
+    loss = Fraction(worst_sum(epsilons, everything))
+    assert exact <= loss <= exact * (1 + Fraction(1, 10**14))
+    spent = np.asarray(epsilons).reshape(-1, 1) @ np.ones((1, 2))
+    assert [Fraction(one) for one in group_losses(spent, everything).tolist()] == [loss, loss]
+
+
+def test_nothing_drawn_costs_nothing() -> None:
+    assert worst_sum([], []) == 0
+    assert group_losses(np.zeros((1, 2)), [(0,)]).tolist() == [0, 0]
 
 
 SIGNS = {"added": (1,), "taken away": (-1,), "mixed": (1, -1, -1)}

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -96,3 +97,39 @@ def test_no_zone_where_no_draw_decides_or_nothing_is_bounded(policy: Policy) -> 
     tolerant = explain(make_plan(COUNT, policy, (), algorithm="apex"))
     assert tolerant.doubt is None
     assert tolerant.as_dict()["number"] is None
+
+
+def _chart(found: Explanation) -> ElementTree.Element:
+    """The SVG of a notebook's explanation, read as XML."""
+    text = found._repr_html_()
+    return ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
+
+
+def test_a_notebook_shows_the_zone_as_a_chart(policy: Policy) -> None:
+    found = explained(MIXED, policy)
+    assert found.doubt is not None
+    chart = _chart(found)
+    space = "{http://www.w3.org/2000/svg}"
+    bars = [float(bar.attrib["width"]) for bar in chart.iter(f"{space}rect")]
+    assert len(bars) == len(SHARES)
+    assert bars == sorted(bars, reverse=True)
+    assert bars[2] / bars[0] == pytest.approx(SHARES[0] / SHARES[2], abs=0.02)
+    said = " ".join(text.text or "" for text in chart.iter(f"{space}text"))
+    assert "may be listed wrongly" in said
+    assert all(f"{epsilon:.3g}" in said for epsilon in found.doubt.epsilons)
+    assert "at most epsilon" in found._repr_html_().lower()
+
+
+def test_text_of_the_query_is_shown_in_the_chart_and_never_obeyed(policy: Policy) -> None:
+    kind = "<script>alert(1)</script>&\u202e"
+    hostile = COUNT.replace("count(*)", f"count_if(disease_type = '{kind}')")
+    found = explained(hostile, policy)
+    text = found._repr_html_()
+    assert "<script" not in text
+    assert "\u202e" not in text
+    assert "&lt;script&gt;" in text
+    _chart(found)
+
+
+def test_without_a_zone_there_is_no_chart(policy: Policy) -> None:
+    assert "<svg" not in explained(COUNT.replace("> 100", ">= 0"), policy)._repr_html_()

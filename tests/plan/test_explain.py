@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,24 @@ def test_json_has_the_promised_fields(policy: Policy) -> None:
 
 
 def test_minimisation_saves_a_leaf_and_epsilon(policy: Policy) -> None:
-    explanation = explained(TREE, policy)
+    explanation = explained(TREE, policy, algorithm="probe")
     data = explanation.as_dict()
     assert (data["formula"]["leaves_before"], data["formula"]["leaves_after"]) == (4, 3)
     assert data["formula"]["minimised"] == "Q1 OR (Q2 AND Q3)"
     assert explanation.epsilon_first < explanation.epsilon_unminimised
+
+
+def test_the_minimiser_is_named_where_its_result_was_used(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyeda")
+    by_pyeda = explained(TREE, policy)
+    assert by_pyeda.as_dict()["formula"]["method"] == "pyeda"
+    assert "Q1 OR (Q2 AND Q3)   (3 leaves, 4 as written, minimised by pyeda)" in str(by_pyeda)
+    assert "pyeda" not in str(explained(INTRODUCTORY, policy))  # as it was written
+    monkeypatch.setitem(sys.modules, "pyeda.boolalg", None)
+    without = explained(TREE, policy)
+    assert "Q1 OR (Q2 AND Q3)   (3 leaves, 4 as written)" in str(without)
 
 
 def test_text_shows_tree_cost_scan_and_promise(policy: Policy) -> None:

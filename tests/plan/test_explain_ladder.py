@@ -63,7 +63,9 @@ def test_a_margin_holds_for_what_having_measures_too(policy: Policy) -> None:
     assert plan.measures[measure].text == "count(*)"
     assert epsilon == pytest.approx(margin_epsilon(50, 0.9, Fraction(1), 1))
     assert not plan.releases.free
-    assert make_plan(SHOWN, policy, (), margin=50).releases.free  # `probe` measures it
+    paper = make_plan(SHOWN, policy, (), algorithm="probe", margin=50, confidence=0.9)
+    assert paper.releases.extra == plan.releases.extra  # though `probe` measures it
+    assert make_plan(SHOWN, policy, (), algorithm="probe").releases.free == {measure}
 
 
 def test_the_bound_on_the_list_is_in_the_promise(policy: Policy) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from probe_sql.errors import AccuracyError, Refused, SqlError
 from probe_sql.logic import render
+from probe_sql.measuring import OPEN
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy, parse_policy
 
@@ -162,21 +165,25 @@ def test_a_missing_bound_names_the_line_to_add(policy: Policy) -> None:
 
 def test_a_value_that_having_measures_is_free(policy: Policy) -> None:
     plan = plan_of("count(*) > 50", policy, select="ward, count(*) AS n, 2 * count(*) AS twice")
-    assert plan.release_epsilon == 0
+    assert plan.release_loss.epsilon == 0
     assert [release.top.factor for release in plan.releases.columns] == [1, 2]
 
 
-def test_a_value_that_having_does_not_measure_needs_a_margin(policy: Policy) -> None:
+def test_a_value_that_having_does_not_measure_needs_a_margin_or_the_ladder(policy: Policy) -> None:
     with pytest.raises(SqlError, match="needs a margin"):
-        plan_of("count(*) > 50", policy, select="ward, sum(age)")
+        plan_of("count(*) > 50", policy, select="ward, sum(age)", algorithm="probe")
+    values = plan_of("count(*) >= 0", policy, select="ward, sum(age)")
+    assert (len(values.figures), values.releases.columns) == (1, ())
+    beside = plan_of("count(*) > 50", policy, select="ward, sum(age)").releases
+    assert (len(beside.free), beside.extra) == (1, ())
     plan = plan_of("count(*) > 50", policy, select="ward, sum(age)", margin=1000, confidence=0.9)
-    assert plan.release_epsilon > 0
+    assert plan.release_loss.epsilon > 0
 
 
 def test_an_average_comes_from_its_measured_sum_and_count(policy: Policy) -> None:
     plan = plan_of("avg(age) > 65 AND count(age) > 10", policy, select="ward, avg(age)")
     release = plan.releases.columns[0]
-    assert plan.release_epsilon == 0
+    assert plan.release_loss.epsilon == 0
     assert release.bottom is not None
     assert release.shift == Fraction(65)
 
@@ -187,8 +194,11 @@ def test_per_group_thresholds_come_from_a_public_table(policy: Policy) -> None:
         "GROUP BY disease HAVING count(*) > diseases.cap"
     )
     plan = make_plan(sql, policy)
-    assert plan.atoms[0].place == 0
-    assert len(plan.scan.thresholds) == 1
+    assert plan.atoms[0].threshold is OPEN
+    assert plan.scan.thresholds == (plan.origins[0].threshold,)
+    [atom] = plan.task(3, [np.array([4, 5, 6])]).atoms
+    assert atom == replace(plan.atoms[0], threshold=atom.threshold)
+    assert list(np.asarray(atom.threshold)) == [4, 5, 6]
 
 
 def test_a_table_of_people_is_planned_with_their_caps() -> None:
@@ -209,11 +219,31 @@ def test_a_table_of_people_is_planned_with_their_caps() -> None:
     assert (caps.column, caps.most) == ("person", 5)
     assert (caps.rows, caps.groups, caps.per_group) == (4, 2, 2)
     assert caps.once == {1}
-    assert plan.unit_epsilon([1.0, 0.0]) == pytest.approx(4)
-    assert plan.unit_epsilon([0.0, 1.0]) == pytest.approx(2)
+    assert plan.unit_loss([1.0, 0.0]).epsilon == pytest.approx(4)
+    assert plan.unit_loss([0.0, 1.0]).epsilon == pytest.approx(2)
 
 
 def test_more_than_sixteen_atoms_are_refused(policy: Policy) -> None:
     having = " AND ".join(f"count_if(age = {age}) > 5" for age in range(17))
     with pytest.raises(Refused, match="16"):
         plan_of(having, policy)
+
+
+def test_what_minimising_drops_is_neither_scanned_nor_numbered(policy: Policy) -> None:
+    plan = plan_of("sum(cost) > 9 AND (count(*) > 3 OR (count(*) > 3 AND avg(age) > 50))", policy)
+    alone = plan_of("sum(cost) > 9 AND count(*) > 3", policy)
+    assert [atom.name for atom in plan.atoms] == ["Q1", "Q2"]
+    assert [atom.measure for atom in plan.atoms] == [0, 1]
+    assert (plan.atoms, plan.formula, plan.row_types) == (alone.atoms, alone.formula, ((0, 1),))
+    assert plan.scan == alone.scan
+    assert len(plan.written.atoms) == 3
+
+
+def test_a_filter_that_only_a_dropped_comparison_relied_on_is_not_enforced(policy: Policy) -> None:
+    filters = [
+        f"count(*) FILTER (WHERE disease_type = '{kind}') > 3" for kind in ("viral", "fungal")
+    ]
+    kept = plan_of(" AND ".join(filters), policy)
+    assert any(tally.after for tally in kept.scan.tallies)
+    dropped = plan_of(f"{filters[0]} AND ({filters[0]} OR {filters[1]})", policy)
+    assert [tally.after for tally in dropped.scan.tallies] == [()]

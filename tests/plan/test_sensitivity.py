@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from probe_sql.errors import ProbeError
 from probe_sql.logic.formula import And, Constant, Formula, Leaf
+from probe_sql.measuring import OPEN
 from probe_sql.plan.plan import Plan, make_plan
-from probe_sql.plan.tally import MeasureScan, Scan, Tally
+from probe_sql.plan.tally import MeasureSql, Scan, Tally
 from probe_sql.scan.render import render_scan, render_thresholds
 from tests.plan.conditions import CLAMPED, CONDITIONS, PUBLIC_CONDITIONS, Condition
 from tests.sql.hospital import Row, database, insert, policy, random_row
@@ -76,7 +77,7 @@ def together(public: bool) -> tuple[Scan, str, tuple[int, ...]]:
     """One scan with the measures of all conditions, its SQL, and how many each condition has."""
     plans = [plan_of(condition, public) for condition, p in ALL if p == public]
     tallies: list[Tally] = []
-    measures: list[MeasureScan] = []
+    measures: list[MeasureSql] = []
     for plan in plans:
         start = len(tallies)
         tallies += plan.scan.tallies
@@ -255,8 +256,9 @@ def decided(made: duckdb.DuckDBPyConnection, plan: Plan, values: Values) -> list
     answers = []
     for row, public in zip(values, thresholds, strict=True):
         truths = []
+        bounds = iter(public)
         for atom in plan.atoms:
-            bound = public[atom.place] if atom.place is not None else atom.threshold
+            bound = next(bounds) if atom.threshold is OPEN else atom.threshold
             assert isinstance(bound, int)
             truths.append(atom.sign * row[atom.measure] > bound)
         answers.append(holds(plan.formula, truths))

@@ -9,11 +9,12 @@ import pytest
 
 from probe_sql.errors import PolicyError
 from probe_sql.policy import Resources, load_policy, parse_policy
-from probe_sql.policy import parts as parts_module
-from probe_sql.policy import read as read_module
 from probe_sql.policy.keys import UNITS
+from tests.policy import reference
 
-REFERENCE = (Path(__file__).parents[2] / "docs" / "policy.md").read_text("utf-8")
+REFERENCE = reference.PAGE.read_text("utf-8")
+PACKAGE = Path(__file__).parents[2] / "probe_sql"
+OTHER_NAMES = {"IntegerKeys": ("first",), "DateKeys": ("first",)}  # of the ends of a range
 
 
 def blocks(language: str) -> list[str]:
@@ -37,13 +38,14 @@ def test_the_reported_problems_are_real() -> None:
 
 
 def test_all_other_examples_together_are_a_policy() -> None:
-    ledger, engine, defaults, unit, keys, joint, ranges, public = blocks("toml")[1:]
+    ledger, engine, defaults, unit, about, keys, joint, ranges, public = blocks("toml")[1:]
     policy = parse_policy(
         f"{ledger}budget.epsilon = 10\n{engine}{defaults}"
-        f"[tables.patients]\n{unit}[tables.patients.columns]\npatient_id = {{}}\n{keys}"
+        f"[tables.patients]\n{unit}[tables.patients.columns]\npatient_id = {{}}\n{about}{keys}"
         f"{joint}{ranges}{public}"
     )
     assert policy.tables["patients"].unit.null == "drop"
+    assert "days" in (policy.tables["patients"].columns["los"].about or "")
     assert policy.engine == Resources("8GB", 4, "/var/tmp")
     assert policy.tables["patients"].joint_keys[0].table_columns == ("ward", "day")
 
@@ -55,14 +57,27 @@ def test_the_python_example_runs() -> None:
     assert parse_policy(printed[0]).tables["patients"].unit.max_rows == 10
 
 
+def test_the_tables_and_the_schema_are_those_of_the_settings() -> None:
+    """`python -m tests.policy.reference` writes them."""
+    assert reference.page(REFERENCE) == REFERENCE
+    assert reference.SCHEMA.read_text("utf-8") == reference.schema()
+
+
 def test_every_setting_is_documented() -> None:
-    settings = [
-        *read_module._TOP, *read_module._BUDGET, *read_module._ENGINE,
-        *parts_module._TABLE, *parts_module._COLUMN, *parts_module._UNIT,
-        *parts_module._JOINT, *parts_module._PUBLIC,
-        *(name for form in parts_module._FORMS.values() for name in form),
-    ]  # fmt: skip
-    for name in settings:
+    marked = set(re.findall(r"<!-- settings: (\w+) -->", REFERENCE))
+    prose = {"ListKeys", "IntegerKeys", "DateKeys", "TableKeys"}
+    assert marked | prose == set(reference.SECTIONS)
+    for name in (name for one in prose for name in reference.SECTIONS[one].names):
         assert re.search(rf"\b{name}\b", REFERENCE), name
     for unit in UNITS:
         assert f"{unit}s" in REFERENCE
+
+
+def test_every_setting_is_read_where_its_row_says() -> None:
+    for section in reference.SECTIONS.values():
+        for row in section.fields:
+            room = PACKAGE / row.read_in
+            files = [room] if room.suffix else list(room.rglob("*.py"))
+            names = {row.attribute, row.name, *OTHER_NAMES.get(section.name, ())}
+            mentioned = rf"\.({'|'.join(names)})\b"
+            assert any(re.search(mentioned, file.read_text("utf-8")) for file in files), row

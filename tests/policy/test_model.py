@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.errors import PolicyError
+from probe_sql.options import OPTIONS
 from probe_sql.policy import (
     Budget,
     Column,
@@ -20,6 +21,7 @@ from probe_sql.policy import (
     ListKeys,
     Policy,
     PublicTable,
+    Resources,
     Table,
     TableKeys,
     Unit,
@@ -131,6 +133,18 @@ def test_column_type_looks_through_public_keys() -> None:
     assert policy.column_type("nowhere", "name") is None
 
 
+@pytest.mark.parametrize(
+    "kind", [Budget, Column, JointKeys, Policy, PublicTable, Resources, Table, Unit]
+)
+def test_every_attribute_has_its_row(kind: Any) -> None:
+    """A row and an attribute are all that a setting takes: nothing else lists them."""
+    besides = {"name"} if kind.section.named else set()
+    besides |= {"source", "digest"} if kind is Policy else set()
+    assert {row.attribute for row in kind.section.fields} | besides == {
+        f.name for f in fields(kind)
+    }
+
+
 def test_a_sound_policy_validates_to_itself() -> None:
     policy = clinic()
     assert policy.problems() == ()
@@ -140,6 +154,12 @@ def test_a_sound_policy_validates_to_itself() -> None:
 def test_defaults_are_kept_as_the_options_read_them() -> None:
     policy = clinic(defaults={"algorithm": "PROBE", "fnr": 0.01, "ranges": {"count(*)": 5}})
     assert policy.defaults == {"algorithm": "probe", "fnr": 0.01, "ranges": {"count(*)": 5.0}}
+
+
+def test_the_policy_sets_the_margin_of_queries_that_name_none() -> None:
+    own = clinic(defaults={"margin": 20, "confidence": 0.9}).accuracy()
+    assert (own.margin, own.confidence) == (20.0, 0.9)
+    assert clinic(defaults={"margin": "5%"}).accuracy().margin == OPTIONS["margin"].check("5%")
 
 
 def test_accuracy_of_a_query_that_names_none() -> None:

@@ -55,7 +55,7 @@ w = { keys = ["A", "B"] }
 i = { keys = { integers = [1, 9], step = 2 }, type = "INTEGER" }
 d = { keys = { dates = ["2020-01-01", "2020-05-01"], step = "2 weeks" } }
 k = { keys = { table = "p", column = "n" } }
-x = { bounds = [0, 5.5], granularity = 0.25 }
+x = { bounds = [0, 5.5], granularity = 0.25, about = "a share; 5.5 is all" }
 y = { bounds = [0, 5], scale = 2 }
 [public.p]
 key = ["n"]

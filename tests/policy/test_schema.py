@@ -213,5 +213,5 @@ def test_public_key_and_file() -> None:
     table = {"t": types(a="INTEGER")}
     assert found(policy, table) == [("public.p.path", "write the path of a CSV or Parquet file")]
     assert found(policy, {**table, "p": types(idd="INTEGER")}) == [
-        ("public.p.key", 'did you mean "idd"?')
+        ("public.p.key", 'did you mean "idd"? Otherwise remove id')
     ]

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import duckdb
 
-from probe_sql.database import Database, ledger_place
+from benchmarks.seeded import SeededWords
+from probe_sql.database import Database, ledger_path
 from probe_sql.ledger import Ledger
 from probe_sql.policy import load_policy
 from probe_sql.session import Connection
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
-from probe_sql.vault.sources import open_backend
-from probe_sql.vault.testing import SeededWords
 
 POLICY = Path(__file__).parent.parent / "data" / "clinic.toml"
 SECRET = 4_141_592  # a cost that appears once, and must never appear anywhere else
@@ -54,8 +54,10 @@ def build(folder: Path) -> Path:
 def seeded(path: Path, seed: int, analyst: str | None = "maria") -> Connection:
     """A connection with a seeded sampler: for tests, by the constructor and no other way."""
     policy = load_policy(POLICY)
-    place, identity = ledger_place(path, policy, None)
+    place, identity = ledger_path(path, policy, None)
     backend = open_backend(path, policy)
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(place, budget=typed.budget, identity=identity)
-    return Connection(Database(backend, typed, ledger, Sampler(SeededWords(seed))), analyst)
+    return Connection(
+        Database(backend, typed, ledger, Sampler(SeededWords(seed))), analyst, owner=True
+    )

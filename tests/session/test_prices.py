@@ -23,7 +23,7 @@ from probe_sql.errors import (
     ScanError,
     Stopped,
 )
-from probe_sql.ledger.users import system_user
+from probe_sql.ledger.locks import system_user
 from probe_sql.loss import Loss
 from probe_sql.owner import record, unlock
 from probe_sql.session import Connection, connect
@@ -145,8 +145,12 @@ def test_what_public_facts_decide_is_free_and_comes_before_the_scan(database: Pa
             denied = db.sql(QUERY, epsilon=1e-6, algorithm=algorithm)
             assert isinstance(denied, Denied), algorithm
             assert denied.privacy.epsilon == 0
+        dear = "SELECT disease, sum(cost) FROM patients GROUP BY disease"
+        denied = db.sql(dear, margin=1)
+        assert isinstance(denied, Denied)
+        assert "buys margins of" in denied.reason
         with pytest.raises(ProbeError, match="SELECT list alone cost"):
-            db.sql("SELECT disease, sum(cost) FROM patients GROUP BY disease HAVING true", margin=1)
+            db.sql(f"{dear} HAVING count(*) > 9", margin=1, algorithm="naive", fpr=0.1)
         db.sql("SELECT disease FROM patients GROUP BY disease HAVING count(*) >= 0")
         with pytest.raises(BudgetExhausted):
             db.sql(QUERY, epsilon=9.0)

@@ -61,7 +61,7 @@ def test_a_margin_prices_a_value_and_holds(path: Path) -> None:
     sql = QUERY.replace("count(*) AS cases", "sum(cost) AS total")
     with seeded(path, 5) as db:
         with pytest.raises(SqlError, match="margin"):
-            db.sql(sql)
+            db.sql(sql, algorithm="probe")
         assert db.budget.spent == 0
         answer = answered(db.sql(sql, margin=200_000, confidence=0.99, **FINE))
         assert answer.rows
@@ -70,6 +70,34 @@ def test_a_margin_prices_a_value_and_holds(path: Path) -> None:
             assert margins[1] <= 200_000
             truth = sum(10 + i % 50 for i in range({"polio": 400, "shingles": 700}[row[0]]))
             assert abs(row[1] - truth) <= margins[1]
+
+
+def test_without_a_margin_values_are_drawn_beside_the_decision(path: Path) -> None:
+    sql = QUERY.replace("count(*) AS cases", "sum(cost) AS total")
+    with seeded(path, 5) as db:
+        plan = db.explain(sql)
+        assert "as much again as the decision, which may therefore use at most" in str(plan)
+        answer = answered(db.sql(sql, epsilon=3.0, on_exhausted="mark"))
+        decision = answer.privacy.trace[-1].epsilon
+        assert decision <= 1.5
+        assert answer.privacy.epsilon == pytest.approx(2 * decision, rel=1e-6)
+        for row, margins in zip(answer.rows, answer.margins, strict=True):
+            assert isinstance(row[1], float | int)
+            assert margins[1] is not None
+
+
+@pytest.mark.parametrize("algorithm", ["ladder", "probe"])
+def test_a_relative_margin_holds_and_names_its_floor(path: Path, algorithm: str) -> None:
+    asked = {**FINE, "algorithm": algorithm, "margin": "5% or 10 rows", "confidence": 0.99}
+    with seeded(path, 7) as db:
+        answer = answered(db.sql(QUERY, **asked))
+        assert answer.rows
+        for (name, cases), margins in zip(answer.rows, answer.margins, strict=True):
+            truth = {"polio": 400, "shingles": 700}[name]
+            assert margins[1] is not None
+            assert abs(cases - truth) <= margins[1] <= max(0.05 * truth, 10)
+        assert "the margin of cases is 5 % of it, or 10 where that is more" in answer.notices
+        assert "values of the SELECT list: at most epsilon" in str(db.explain(QUERY, **asked))
 
 
 def test_explain_is_free_and_reads_nothing(path: Path) -> None:
@@ -159,7 +187,7 @@ def test_dates_and_two_keys(path: Path) -> None:
         "HAVING count(*) > 100 ORDER BY 1, 2"
     )
     with seeded(path, 4) as db:
-        answer = answered(db.sql(sql, epsilon=3.0))
+        answer = answered(db.sql(sql, epsilon=3.0, on_exhausted="mark"))
         assert {row[0] for row in answer.rows} == {"A", "B", "C"}
 
 

@@ -19,7 +19,7 @@ def test_an_algorithm_cannot_spend_what_the_values_will_cost(tmp_path: Path) -> 
     """Between the price of the condition and that of both, nothing is drawn at all."""
     with seeded(build(tmp_path), 5) as db:
         told = db.explain(SQL, **ASKED)
-        value = told.plan.release_epsilon
+        value = told.plan.release_loss.epsilon
         assert value > 0
         denied = db.sql(SQL, **ASKED, epsilon=told.epsilon_first + value / 2)
         assert isinstance(denied, Denied)

@@ -100,7 +100,7 @@ def test_closing_ends_the_scan_of_another_thread_and_leaves_nothing(long: Connec
         except BaseException as error:
             ended.append(error)
 
-    place: Path = long._database.backend._workplace.path  # type: ignore[attr-defined]
+    place: Path = long._database.backend._source._workplace.path  # type: ignore[attr-defined]
     thread = threading.Thread(target=ask)
     thread.start()
     assert scanning.wait(30)

@@ -21,7 +21,6 @@ from typing import Any
 
 from probe_sql.errors import ProbeError
 from probe_sql.logic.formula import And, Constant, Formula, Leaf
-from probe_sql.plan.passes import Atom
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.plan.tally import Threshold
 from tests.sql.hospital import policy
@@ -85,24 +84,29 @@ def _refusal(error: ProbeError, sql: str) -> Iterable[str]:
 
 
 def _plan(plan: Plan) -> Iterable[str]:
-    yield f"group by: {', '.join(key.name for key in plan.query.keys)}"
-    for atom in plan.atoms:
-        yield f"{atom.name}: {atom.text}"
-        yield f"= {_normal(atom, plan)}"
+    yield f"group by: {', '.join(key.name for key in plan.query.keys) or 'nothing'}"
+    for number, (atom, origin) in enumerate(zip(plan.atoms, plan.origins, strict=True)):
+        yield f"{atom.name}: {origin.text}"
+        yield f"= {_normal(number, plan)}"
     yield f"formula: {_formula(plan.formula)}"
+    for figure in plan.figures:
+        deltas = ", ".join(
+            f"{plan.measures[part.measure].text} | delta {part.delta}" for part in figure.parts
+        )
+        yield f"{figure.kind} {figure.name}: {deltas}"
+    if plan.figures:
+        yield f"all at epsilon 1: {plan.unit_loss([1.0] * len(plan.measures)).epsilon:.4g}"
     for measure, epsilon in plan.releases.extra:
         yield f"also drawn: {plan.measures[measure].text} | epsilon {epsilon:.4g}"
 
 
-def _normal(atom: Atom, plan: Plan) -> str:
+def _normal(number: int, plan: Plan) -> str:
+    atom, public = plan.atoms[number], plan.origins[number].threshold
     measure = plan.measures[atom.measure]
     text, where, guard = measure.text.partition(", where ")
     minus = "-1 * " if atom.sign < 0 else ""
     body = f"({text})" if minus and " " in text else text
-    if isinstance(atom.threshold, Threshold):
-        bound = _threshold(atom.threshold)
-    else:
-        bound = str(atom.threshold)
+    bound = str(atom.threshold) if public is None else _threshold(public)
     return f"{minus}{body} > {bound}{where}{guard} | delta {atom.delta}"
 
 

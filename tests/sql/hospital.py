@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from probe_sql.policy import load_policy
-from probe_sql.policy.model import Policy
+from probe_sql.policy.policy import Policy
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -43,6 +43,8 @@ _LITERALS: Mapping[str, Sequence[str]] = {
     "ALGORITHM": ("'probe'", "'naive'", "'apex'", "'probe-naive'", "'probe-ent'", "'ladder'"),
     "PRIMARY": ("'fnr'", "'fpr'"),
     "PROOF": ("'audited'", "'strict'"),
+    "SPEND": ("'least'", "'all'"),
+    "RELATIVE": ("'5%'", "'2.5% or 100 rows'"),
     "EXHAUSTED": ("'deny'", "'mark'"),
     "SCOPE": ("'rate'", "'group'"),
     "NUMBER_TYPE": ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL(10,2)", "DECIMAL(18,4)"),
@@ -313,6 +315,8 @@ _NAMES: Mapping[str, Callable[[_Filler], str]] = {
     "NAME": _Filler.name,
     "MEASURED": _Filler.measured_as,
     "MEASURED_NAME": _Filler.measured_name,
+    "VALUED": lambda filler: filler.measured[0] if filler.measured else '"count(*)"',
+    "OTHER_VALUED": lambda filler: filler.measured[-1] if filler.measured[1:] else '"sum(cost)"',
     "SELECTED": _Filler.selected,
     "POSITION": lambda _: "1",
     "PUBLIC_TABLE": _Filler.table,
@@ -326,6 +330,18 @@ _NAMES: Mapping[str, Callable[[_Filler], str]] = {
 }
 
 
+def _selected(head: str) -> str:
+    """The SELECT list of a query, after its CTEs and up to its own FROM."""
+    words: list[str] = []
+    depth = 0
+    for word in head[max(head.rfind(") SELECT "), 0) :].upper().lstrip(") ").split():
+        depth += word.count("(") - word.count(")")
+        if word == "FROM" and not depth:
+            break
+        words.append(word)
+    return " ".join(words)
+
+
 def _once(sql: str) -> str:
     """The sentence with each accuracy option at its first place only, and `fdr` where it may be."""
     head, clause, options = sql.partition("WITH ACCURACY (")
@@ -335,6 +351,13 @@ def _once(sql: str) -> str:
     found: dict[str, str] = {}
     for option in body.split(","):
         found.setdefault(option.split("=")[0].strip(), option.strip())
+    selected = _selected(head)
+    if "%" in found.get("margin", "") and any(part in selected for part in ("AVG", *"/+-")):
+        found["margin"] = "margin = 40"  # a share is of counts and sums by themselves
+    if "all" in found.get("spend", ""):
+        found["algorithm"] = "algorithm = 'ladder'"
+        for name in ("fdr", "fpr", "primary", "fpr_scope"):
+            found.pop(name, None)
     if "strict" in found.get("proof", ""):
         found["algorithm"] = "algorithm = 'ladder'"
     if "fdr" in found:

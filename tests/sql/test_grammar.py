@@ -37,6 +37,7 @@ LIMITS = (
     "division by zero",
     "the key domain has",
     "is the same for every group",
+    "which is no value of the SELECT list",
 )
 # Without shrinking: short sentences are readable as they are, and shrinking takes minutes.
 _quick = settings(
@@ -251,7 +252,8 @@ def test_accepted_examples_are_sentences(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["no_having", "no_group_by", "select_star", "union", "where_subquery", "having_window"]
+    "name",
+    ["no_group_by", "no_aggregate", "select_star", "union", "where_subquery", "having_window"],
 )
 def test_refused_examples_are_no_sentences(name: str) -> None:
     body = next(read(path).body for path in files("refuse") if path.stem == name)

@@ -31,7 +31,7 @@ def policy() -> Policy:
 def joins(source: str, policy: Policy) -> list[tuple[str, bool, list[str]]]:
     plan = make_plan(f"SELECT g FROM {source} GROUP BY g HAVING count(*) > 3", policy)
     return [
-        (join.table.name, join.outer, [value.key for _, value in join.on])
+        (join.table.name, join.outer, [value.ast.sql(dialect="duckdb") for _, value in join.on])
         for join in plan.query.relation.joins
     ]
 

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import Exact, unsealed
+from probe_sql.vault.instance import Instance
 
 SECRET = "Q7-canary-4711"  # in a private column; must never be seen outside
 NUMBER = 90_210_477  # likewise, far outside the bounds
@@ -202,3 +204,10 @@ def values(exact: Exact) -> list[list[int]]:
 
 def everyone(groups: int) -> NDArray[np.bool_]:
     return np.ones(groups, dtype=np.bool_)
+
+
+def instance(backend: Backend) -> Instance:
+    """The DuckDB that an open backend works in."""
+    assert isinstance(backend, DuckDBBackend)
+    (only,) = backend._source.pool._members
+    return only

@@ -10,7 +10,7 @@ import pytest
 from probe_sql.ledger import Ledger
 from probe_sql.policy.model import Budget
 from probe_sql.vault.backend import Backend
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.vault import clinic
 
 BUDGET = Budget(epsilon=100.0, least=1e-12, failure=1e-12, holds=10_000)

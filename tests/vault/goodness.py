@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.vault.noise import Ints
+from probe_sql.measuring import Ints
 
 Pmf = Callable[[int], float]
 

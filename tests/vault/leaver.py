@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from probe_sql.policy import Resources
-from probe_sql.vault import people
-from probe_sql.vault.sources import open_backend
-from tests.unit import clinic as visits
+from probe_sql.vault import bounded_tables
+from probe_sql.vault.backends import open_backend
+from tests.people import clinic as visits
 from tests.vault import clinic
 
 
@@ -34,7 +34,7 @@ def main(what: str, source: str) -> None:
         sql = f"SELECT ward FROM patients GROUP BY ward HAVING {having}"
         backend.measure(clinic.planned(backend, sql).scan, progress=_when_spilled(backend))
     else:
-        vars(people)["build"] = half_built
+        vars(bounded_tables)["build"] = half_built
         rules = visits.policy(3)
         opened: Any = Path(source)
         if what == "frame":

@@ -12,7 +12,7 @@ from probe_sql.errors import PolicyError, Refused
 from probe_sql.owner.check import check
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.session import connect
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.vault import clinic
 
 POLICY = """

@@ -22,11 +22,12 @@ from probe_sql.errors import Interrupted, OperationalError, ProbeError, ScanErro
 from probe_sql.ledger import Ledger
 from probe_sql.loss import Loss
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
-from probe_sql.vault.sources import layout, open_backend
+from probe_sql.vault.sources import layout
 from probe_sql.vault.views import Catalogue
 from tests.vault import clinic
 
@@ -313,16 +314,18 @@ def test_the_connection_is_walled_in(attempt: str, tmp_path: Path, backend: Back
     file = tmp_path / "file.csv"
     file.write_text("a\n1\n")
     before = sorted(tmp_path.iterdir())
-    assert isinstance(backend, DuckDBBackend)
+    connection = clinic.instance(backend).connection
     with pytest.raises(duckdb.Error):
-        backend._connection.execute(attempt.format(file=file, folder=tmp_path)).fetchall()
+        connection.execute(attempt.format(file=file, folder=tmp_path)).fetchall()
     assert sorted(tmp_path.iterdir()) == before
     del planted_frame
 
 
 def test_spilled_rows_are_removed_and_private_to_the_user(tmp_path: Path) -> None:
     backend = opened(clinic.as_database(tmp_path))
-    spill = Path(backend._spill)
+    sql = "SELECT current_setting('temp_directory')"
+    [(found,)] = clinic.instance(backend).connection.execute(sql).fetchall()
+    spill = Path(found)
     assert spill.stat().st_mode & 0o777 == 0o700
     backend.close()
     backend.close()
@@ -355,7 +358,7 @@ def test_a_planted_secret_is_in_nothing_that_the_vault_shows(
     hidden = [str(value) for column in clinic.values(exact) for value in column if value > 99]
     assert hidden
     things: list[object] = [backend, exact, meter, receipt, layout(sources, clinic.policy())]
-    things += [backend.schemas(), backend.keys(plan.scan, np.arange(4)), backend._runner]
+    things += [backend.schemas(), backend.keys(plan.scan, np.arange(4)), clinic.instance(backend)]
     text = "\n".join(f"{thing!r} {thing!s} {thing:}" for thing in things)
     for draw in (0.0, -1.0, 5000.0):
         with pytest.raises(ProbeError) as caught:

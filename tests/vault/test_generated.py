@@ -9,7 +9,7 @@ import pytest
 
 from probe_sql.errors import OperationalError, ScanError
 from probe_sql.policy import Policy, parse_policy
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.views import Catalogue
 from tests.vault import clinic
 

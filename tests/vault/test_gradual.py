@@ -10,11 +10,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from benchmarks.seeded import SeededWords
 from probe_sql.errors import DataError
+from probe_sql.measuring import Ints
 from probe_sql.vault.gradual import Number, crossing_probability, refine
-from probe_sql.vault.noise import NOISE_LIMIT, Ints, Sampler
+from probe_sql.vault.noise import NOISE_LIMIT, Sampler
 from probe_sql.vault.randomness import SecureWords, WordArray
-from probe_sql.vault.testing import SeededWords
 from tests.vault.goodness import chi_square, discrete_laplace_pmf, rejected
 
 N = 200_000

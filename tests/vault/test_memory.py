@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.seeded import SeededWords
 from probe_sql import faults
 from probe_sql.ledger import Ledger
 from probe_sql.logic import And, Leaf
 from probe_sql.loss import Loss
-from probe_sql.measuring import AtomSpec
+from probe_sql.measuring import Atom
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import WordArray
-from probe_sql.vault.testing import SeededWords
 from tests.vault.remains import VAULT, Bolt, secrets_within
 
 GROUPS = 5
@@ -49,8 +49,8 @@ def reveal(desk: VaultMeter) -> None:
 
 
 def fold(desk: VaultMeter) -> None:
-    atoms = (AtomSpec("A1", 0, 1, 3, 1, 100.0), AtomSpec("A2", 1, -1, 4, 1, 100.0))
-    desk.draw(desk.fold(And((Leaf(0), Leaf(1))), atoms), COARSE, ALL)
+    atoms = (Atom("A1", 0, 1, 3, 1, 100.0), Atom("A2", 1, -1, 4, 1, 100.0))
+    desk.draw(desk.measure_condition(And((Leaf(0), Leaf(1))), atoms), COARSE, ALL)
 
 
 WAYS = pytest.mark.parametrize("way", [draw, reveal, fold])

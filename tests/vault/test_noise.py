@@ -9,9 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from probe_sql.vault.noise import Ints, Sampler, exact_rate
+from benchmarks.seeded import SeededWords
+from probe_sql.measuring import Ints
+from probe_sql.vault.noise import Sampler, exact_rate
 from probe_sql.vault.randomness import SecureWords, Words
-from probe_sql.vault.testing import SeededWords
 from tests.vault.goodness import (
     chi_square,
     discrete_laplace_cdf,

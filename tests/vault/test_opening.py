@@ -12,8 +12,8 @@ from probe_sql.errors import InterfaceError
 from probe_sql.policy import parse_policy
 from probe_sql.vault.addresses import server
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.sources import open_backend
 from probe_sql.vault.workplace import Workplace, private
 from tests.vault import clinic
 
@@ -26,11 +26,13 @@ SETTINGS = {
 
 def test_every_wall_of_the_connection_stands(backend: Backend) -> None:
     assert isinstance(backend, DuckDBBackend)
-    rows = backend._connection.execute("SELECT name, value FROM duckdb_settings()").fetchall()
+    connection = clinic.instance(backend).connection
+    rows = connection.execute("SELECT name, value FROM duckdb_settings()").fetchall()
     found = {name: value for name, value in rows if name in SETTINGS}
     assert found == SETTINGS
-    [(place,)] = backend._connection.execute("SELECT current_setting('temp_directory')").fetchall()
-    assert Path(place).is_relative_to(backend._spill)
+    [(place,)] = connection.execute("SELECT current_setting('temp_directory')").fetchall()
+    assert Path(place).is_relative_to(backend._source._workplace.path)
+    assert Path(place).stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no permissions of this kind here")

@@ -9,7 +9,7 @@ import pytest
 
 from probe_sql.errors import PolicyError
 from probe_sql.policy import parse_policy
-from probe_sql.vault.sources import open_backend
+from probe_sql.vault.backends import open_backend
 from tests.vault import clinic
 
 POLICY = """

@@ -13,7 +13,8 @@ import pytest
 
 from probe_sql.errors import OperationalError
 from probe_sql.policy import Policy, parse_policy
-from probe_sql.vault.sources import classify, open_backend
+from probe_sql.vault.backends import open_backend
+from probe_sql.vault.sources import classify
 from tests.vault import clinic
 
 ROW = 'unit = "row"'

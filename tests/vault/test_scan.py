@@ -16,8 +16,8 @@ from probe_sql.errors import InternalError, PolicyError
 from probe_sql.plan.tally import LIMIT
 from probe_sql.policy import parse_policy
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.sources import open_backend
 from tests.vault import clinic
 
 TOKYO = timezone(timedelta(hours=9))
@@ -206,7 +206,7 @@ def test_a_table_may_have_any_name(name: str) -> None:
 def test_many_domains_are_kept_apart_and_not_for_ever(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probe_sql.vault.duckdb_backend._DOMAINS", 3)
+    monkeypatch.setattr("probe_sql.vault.instance._DOMAINS", 3)
     schemas = backend.schemas()
     plans = [
         clinic.planned(
@@ -222,9 +222,13 @@ def test_many_domains_are_kept_apart_and_not_for_ever(
             assert backend.groups(plan.scan) == size
     assert backend.schemas() == schemas
     assert isinstance(backend, DuckDBBackend)
-    tables = backend._connection.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'probe_sql_domain_%'"
-    ).fetchall()
+    tables = (
+        clinic.instance(backend)
+        .connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'probe_sql_domain_%'"
+        )
+        .fetchall()
+    )
     assert len(tables) == 3
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError
 from probe_sql.policy import Policy, parse_policy
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.sources import Database, Files, classify, open_backend
+from probe_sql.vault.sources import Database, Files, classify
 from tests.vault import clinic
 
 ONE = """
@@ -225,10 +226,14 @@ def test_settings_are_used(tmp_path: Path) -> None:
         clinic.as_database(tmp_path), clinic.policy(), threads=1, memory="123MiB"
     )
     assert isinstance(backend, DuckDBBackend)
-    found = backend._connection.execute(
-        "SELECT current_setting('threads'), current_setting('memory_limit'),"
-        " current_setting('TimeZone'), current_setting('lock_configuration')"
-    ).fetchone()
+    found = (
+        clinic.instance(backend)
+        .connection.execute(
+            "SELECT current_setting('threads'), current_setting('memory_limit'),"
+            " current_setting('TimeZone'), current_setting('lock_configuration')"
+        )
+        .fetchone()
+    )
     assert found == (1, "123.0 MiB", "UTC", True)
     backend.close()
 

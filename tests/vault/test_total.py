@@ -16,8 +16,8 @@ import pytest
 from probe_sql.errors import OperationalError, ScanError
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backend import Backend
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.sources import open_backend
 from probe_sql.vault.views import Catalogue
 from tests.vault import clinic
 
@@ -250,8 +250,8 @@ def test_an_error_inside_duckdb_does_not_end_the_connection(
         connection.register("bad", frame(name=invalid_text(3000)))
         connection.execute("SELECT upper(name) FROM bad").fetchall()
 
-    with pytest.raises(ScanError) as caught:
-        backend._run(fatal)
+    with pytest.raises(ScanError) as caught, backend._call() as instance:
+        instance.run(fatal)
     assert SECRET not in str(caught.value)
     assert measured(backend, "count(*) > 1") == truth
     backend.close()

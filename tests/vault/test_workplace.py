@@ -12,10 +12,10 @@ import pytest
 
 from probe_sql.errors import OperationalError, ScanError
 from probe_sql.policy import parse_policy
+from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.sources import open_backend
 from probe_sql.vault.workplace import Workplace, open_workplace, private
-from tests.unit import clinic as visits
+from tests.people import clinic as visits
 from tests.vault import clinic
 
 ROOT = Path(__file__).parents[2]
@@ -150,10 +150,14 @@ def test_the_policy_says_what_a_scan_may_take(tmp_path: Path) -> None:
     policy = parse_policy(text, source=str(tmp_path / "clinic.toml"))
     backend = open_backend(clinic.as_database(tmp_path), policy)
     assert isinstance(backend, DuckDBBackend)
-    found = backend._connection.execute(
-        "SELECT current_setting('threads'), current_setting('memory_limit'),"
-        " current_setting('temp_directory')"
-    ).fetchone()
+    found = (
+        clinic.instance(backend)
+        .connection.execute(
+            "SELECT current_setting('threads'), current_setting('memory_limit'),"
+            " current_setting('temp_directory')"
+        )
+        .fetchone()
+    )
     assert found is not None
     assert found[:2] == (1, "123.0 MiB")
     assert Path(found[2]).is_relative_to(tmp_path / "big")

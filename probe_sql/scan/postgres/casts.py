@@ -8,20 +8,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from probe_sql.scan.postgres.build import (
-    at_most,
-    below,
-    binary,
-    call,
-    case,
-    cast,
-    double,
-    integer,
-    operand,
-    text,
-    type_name,
-)
-from probe_sql.scan.postgres.floats import away_from_zero, last_that_rounds_to
+from probe_sql.sql.build import at_most, below, binary, call, case, operand, text
+from probe_sql.sql.forms.postgres_build import cast, double, integer, type_name
+from probe_sql.sql.forms.postgres_floats import away_from_zero, last_that_rounds_to
 from probe_sql.types import Kind, SqlType
 
 _LATEST = "294247-01-10"  # the last day that a TIMESTAMP of DuckDB can hold

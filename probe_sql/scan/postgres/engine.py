@@ -8,23 +8,16 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from probe_sql.policy.model import Table
-from probe_sql.policy.names import find, fold
-from probe_sql.scan import build
-from probe_sql.scan.engine import RemoteEngine, Shipped
-from probe_sql.scan.postgres.build import (
-    at_most,
-    binary_text,
-    call,
-    cast,
-    integer,
-    text,
-    type_name,
-)
+from probe_sql.policy.names import find, normal_name
+from probe_sql.scan.engine import PublicRelation, RemoteEngine
+from probe_sql.scan.first_rows import FirstRows
 from probe_sql.scan.postgres.terms import PostgresTranslator
+from probe_sql.sql import build
+from probe_sql.sql.build import call, text
+from probe_sql.sql.forms.postgres_build import binary_text, cast, integer, type_name
 from probe_sql.types import Kind, SqlType
 
 _TEXT = "probe_sql_text"
-_PLACE = "probe_sql_place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +61,19 @@ class PostgresEngine(RemoteEngine):
         listed = binary_text(cast(call("row", *everything), "TEXT"))
         inner = build.select([*self._columns(table, shape), build.alias(listed, _TEXT)], origin)
         person = build.column(unit.column, "t", quoted=True)
-        rows = build.column(_TEXT, "t")
-        hashed = call("hashtextextended", rows, integer(_signed(key)))
-        place = exp.Window(
-            this=call("row_number"),
-            partition_by=[person],
-            order=exp.Order(expressions=[exp.Ordered(this=node, nulls_first=False)
-                                         for node in (hashed, rows)]),
-        )  # fmt: skip
+        row = build.column(_TEXT, "t")
         names = [name for name in table.columns if find(shape.columns, name) is not None]
         kept = [build.column(name, "t", quoted=True) for name in names]
-        ranked = build.select(
-            [*(node.copy() for node in kept), build.alias(place, _PLACE)],
-            build.subquery(inner, "t"),
-            where=[] if unit.null == "own" else [build.present(person.copy())],
-        )
-        first = at_most(build.column(_PLACE, "t"), integer(unit.max_rows))
-        alone = exp.Is(this=person.copy(), expression=exp.Null())
-        return build.select(
-            kept, build.subquery(ranked, "t"), where=[exp.Or(this=alone, expression=first)]
-        )
+        order = [call("hashtextextended", row, integer(_signed(key))), row]
+        read, by, present = self._sql(build.subquery(inner, "t"), person, build.present(person))
+        if unit.null != "own":
+            read += f" WHERE {present}"
+        rows = FirstRows(by, self._sql(*kept), self._sql(*order))
+        select = rows.select(read, str(unit.max_rows), alone=True)
+        return exp.maybe_parse(select, into=exp.Select, dialect=self.dialect)
+
+    def _sql(self, *nodes: exp.Expr) -> tuple[str, ...]:
+        return tuple(node.sql(dialect=self.dialect) for node in nodes)
 
     def bounded_rows(self, table: Table, key: int) -> exp.Expr:
         """`bounded` as the relation that a statement reads."""
@@ -135,7 +121,7 @@ class PostgresEngine(RemoteEngine):
         ]
         return build.select(values, origin).sql(dialect=self.dialect)
 
-    def carried(self, relations: Sequence[Shipped]) -> Mapping[str, exp.Select]:
+    def carried(self, relations: Sequence[PublicRelation]) -> Mapping[str, exp.Select]:
         """Public relations come as parameters: one array of texts for each column."""
         found = {}
         number = 0
@@ -162,7 +148,7 @@ class PostgresEngine(RemoteEngine):
     def _columns(self, table: Table, shape: Shape) -> list[exp.Expr]:
         columns: list[exp.Expr] = []
         for name in table.columns:
-            actual = next((n for n in shape.columns if fold(n) == fold(name)), None)
+            actual = next((n for n in shape.columns if normal_name(n) == normal_name(name)), None)
             if actual is not None:
                 type_ = shape.columns[actual]
                 value = _plain(build.column(actual, "t", quoted=True), type_)

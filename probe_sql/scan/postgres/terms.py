@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import ClassVar
 
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.scan import build
 from probe_sql.scan.expression_types import ExpressionTypes
-from probe_sql.scan.postgres import dates, floats
-from probe_sql.scan.postgres.build import (
-    above,
+from probe_sql.scan.postgres.casts import try_cast, widened
+from probe_sql.scan.rows import MOST, PRESENT
+from probe_sql.scan.translate import Translator
+from probe_sql.sql import build
+from probe_sql.sql.build import (
     binary,
-    binary_text,
-    both,
     call,
     case,
-    cast,
-    divided,
-    integer,
+    conjunction,
     longer,
     operand,
     size,
     text,
-    type_name,
-    whole,
 )
-from probe_sql.scan.postgres.casts import try_cast, widened
-from probe_sql.scan.rows import MOST, PRESENT
-from probe_sql.scan.translate import SPACES, Function, Translator
+from probe_sql.sql.forms import postgres_dates as dates
+from probe_sql.sql.forms import postgres_floats as floats
+from probe_sql.sql.forms.call import Form, same
+from probe_sql.sql.forms.postgres import CASES, LOCALE, hashed, listed_row
+from probe_sql.sql.forms.postgres_build import binary_text, cast, divided, integer, type_name
+from probe_sql.sql.functions.row import Row
 from probe_sql.sql.ranges import ranges
 from probe_sql.types import Kind, SqlType, parse_type
 
 _MOST_NODES = 4_000
 _COPYING = (exp.Anonymous, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
-_LONGEST = 1_000_000_000  # characters; no text is longer
 _BOUND_IT = "bound it: LEAST(GREATEST(x, -1e9), 1e9)"
 _DECIMAL = "CAST one side to DECIMAL: it is exact there"
 _RAISES = "PostgreSQL raises where a float overflows or vanishes, which would reveal a row"
-_CASES = "write LIKE with each spelling, or compute the column in a view that the owner declares"
 
 
 class PostgresTranslator(Translator):
@@ -51,6 +46,9 @@ class PostgresTranslator(Translator):
     """
 
     engine: ClassVar[str] = "PostgreSQL"
+    own: ClassVar[Mapping[str, Form]] = {
+        "hash": hashed, "row": listed_row, "row_number": same, "dense_rank": same,
+    }  # fmt: skip
 
     def __init__(self, kinds: ExpressionTypes) -> None:
         super().__init__(kinds)
@@ -58,22 +56,9 @@ class PostgresTranslator(Translator):
         # A product that is rounded next, and what multiplies it before.
         self._rounded: tuple[exp.Expr | None, float] = (None, 1.0)
 
-    def functions(self) -> Mapping[str, Function]:
-        """Handlers of the functions that bound expressions call, by name."""
-        same = ("abs", "sign", "floor", "ceil", "sqrt", "length", "replace", "dense_rank",
-                "row_number", "starts_with")  # fmt: skip
-        trims = {"trim": "btrim", "ltrim": "ltrim", "rtrim": "rtrim"}
-        return {
-            **dict.fromkeys(same, self._same),
-            **{name: partial(self._trim, theirs) for name, theirs in trims.items()},
-            "greatest": self._extreme, "least": self._extreme, "round": self._round,
-            "left": self._side, "right": self._side, "substring": self._substring,
-            "ends_with": self._ends_with, "contains": self._contains,
-            "date_part": self._date_part, "date_trunc": self._date_trunc,
-            "date_diff": self._date_diff, "hash": self._hash, "row": self._row,
-            "lower": self._letters, "upper": self._letters,
-            "ln": self._logarithm, "log10": self._logarithm, "log2": self._logarithm,
-        }  # fmt: skip
+    def form(self, row: Row) -> Form:
+        """Its form on PostgreSQL."""
+        return row.postgres
 
     def translate(self, node: exp.Expr) -> exp.Expr:
         """The node in PostgreSQL's terms; refused where these become too long.
@@ -192,7 +177,7 @@ class PostgresTranslator(Translator):
         if self.kinds.of(inner).kind is not Kind.FLOAT:
             return self.translate(node)
         parts = [self._present(part) for part in (inner.this, inner.expression)]
-        return case((both(*[build.present(operand(part)) for part in parts]), integer(1)))
+        return case((conjunction([build.present(operand(part)) for part in parts]), integer(1)))
 
     def on_distinct(self, node: exp.Distinct) -> exp.Expr:
         """DISTINCT over values that PostgreSQL can compare."""
@@ -235,14 +220,7 @@ class PostgresTranslator(Translator):
 
     def on_ilike(self, _node: exp.ILike) -> exp.Expr:
         """Letters are folded by each server's own tables."""
-        raise self.refused("ILIKE", "the case of letters depends on the server's locale", _CASES)
-
-    def _letters(self, node: exp.Anonymous) -> exp.Expr:
-        why = "the case of letters depends on the server's locale"
-        raise self.refused(f"the function {node.this}", why, _CASES)
-
-    def _extreme(self, node: exp.Anonymous) -> exp.Expr:
-        return call(str(node.this), *[self._compared(value) for value in node.expressions])
+        raise self.refused("ILIKE", LOCALE, CASES)
 
     # --- arithmetic -------------------------------------------------------------------------
 
@@ -313,20 +291,14 @@ class PostgresTranslator(Translator):
             return value
         return cast(value, type_name(type_))
 
-    def _round(self, node: exp.Anonymous) -> exp.Expr:
+    def on_anonymous(self, node: exp.Anonymous) -> exp.Expr:
+        """A function; the steps of a sum are rounded by a shorter way where it is exact."""
         if MOST in node.meta:
             exact = self._exact_steps(node.expressions[0])
             if exact is not None:
                 return cast(exact, "DOUBLE PRECISION")
             self._rounded = _product(node.expressions[0])
-        value = self.translate(node.expressions[0])
-        if len(node.expressions) == 2:
-            return floats.to_digits(value, whole(node.expressions[1]))
-        return floats.away_from_zero(value)
-
-    def _logarithm(self, node: exp.Anonymous) -> exp.Expr:
-        why = "the last digit of a logarithm differs between machines"
-        raise self.refused(f"the function {node.this}", why, "compare x with the power instead")
+        return super().on_anonymous(node)
 
     # --- casts ------------------------------------------------------------------------------
 
@@ -368,75 +340,6 @@ class PostgresTranslator(Translator):
             this=operand(self.translate(node.this)),
             expression=operand(self.translate(node.expression)), safe=False,
         )  # fmt: skip
-
-    def _same(self, node: exp.Anonymous) -> exp.Expr:
-        return call(str(node.this), *[self.translate(value) for value in node.expressions])
-
-    def _trim(self, name: str, node: exp.Anonymous) -> exp.Expr:
-        return call(name, self.translate(node.expressions[0]), text(SPACES))
-
-    def _side(self, node: exp.Anonymous) -> exp.Expr:
-        size = min(whole(node.expressions[1]), _LONGEST)
-        return call(str(node.this), self.translate(node.expressions[0]), integer(size))
-
-    def _substring(self, node: exp.Anonymous) -> exp.Expr:
-        """From the end where the start is negative, backwards where the length is."""
-        value = self.translate(node.expressions[0])
-        start, *rest = (whole(place) for place in node.expressions[1:])
-        if max(map(abs, (start, *rest))) > _LONGEST:
-            raise self.refused("a substring at such a place", "no text is so long")
-        backwards = min(0, *rest, 0)
-        begin: exp.Expr = integer(start + backwards)
-        if start < 0:
-            begin = binary(exp.Add, call("length", value), integer(start + 1 + backwards))
-        return call("substr", value, begin, *[integer(abs(size)) for size in rest])
-
-    def _ends_with(self, node: exp.Anonymous) -> exp.Expr:
-        value, ending = (self.translate(part) for part in node.expressions)
-        end = call("right", value, call("length", ending))
-        return exp.Paren(this=binary(exp.EQ, binary_text(end), ending))
-
-    def _contains(self, node: exp.Anonymous) -> exp.Expr:
-        value, part = (self.translate(part) for part in node.expressions)
-        return exp.Paren(this=above(call("strpos", binary_text(value), part), integer(0)))
-
-    # --- dates ------------------------------------------------------------------------------
-
-    def _date_part(self, node: exp.Anonymous) -> exp.Expr:
-        name, value = node.expressions
-        is_date = self.kinds.of(value).kind is Kind.DATE
-        return dates.part(name.name, self.translate(value), is_date)
-
-    def _date_trunc(self, node: exp.Anonymous) -> exp.Expr:
-        unit, value = node.expressions
-        return dates.trunc(unit.name, self.translate(value))
-
-    def _date_diff(self, node: exp.Anonymous) -> exp.Expr:
-        unit, *ends = node.expressions
-        first, last = (self.translate(end) for end in ends)
-        return dates.diff(unit.name, first, last)
-
-    # --- caps -------------------------------------------------------------------------------
-
-    def _hash(self, node: exp.Anonymous) -> exp.Expr:
-        """A hash of the values' texts, which the session's settings fix."""
-        return call("hashtextextended", self._listed(node.expressions), integer(0))
-
-    def _row(self, node: exp.Anonymous) -> exp.Expr:
-        """A hash, then the values in their text forms: what ties is the same."""
-        first, *rest = node.expressions
-        return exp.Tuple(expressions=[self.translate(first), self._listed(rest)])
-
-    def _listed(self, nodes: list[exp.Expr]) -> exp.Expr:
-        values = [self._one_zero(node) for node in nodes]
-        return binary_text(cast(call("row", *values), "TEXT"))
-
-    def _one_zero(self, node: exp.Expr) -> exp.Expr:
-        """The value; of a float the one form of zero, which has two that are equal."""
-        value = self.translate(node)
-        if self.kinds.of(node).kind is not Kind.FLOAT:
-            return value
-        return binary(exp.Add, value, integer(0))
 
 
 def _product(node: exp.Expr) -> tuple[exp.Expr | None, float]:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.scan.spark.types import call, case, cast, double, spark_type, stamp, try_cast
+from probe_sql.sql.build import call, case
+from probe_sql.sql.forms.spark_build import cast, double, spark_type, stamp, try_cast
 from probe_sql.types import Kind, SqlType
 
 Refuse = Callable[..., Refused]

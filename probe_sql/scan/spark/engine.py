@@ -8,7 +8,6 @@ bounds. `SETTINGS` is what a session must have for that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import ClassVar
 
 from sqlglot import exp
@@ -18,9 +17,12 @@ from probe_sql.scan.engine import RemoteEngine
 from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.rows import MOST
 from probe_sql.scan.spark.casts import constant, convert
-from probe_sql.scan.spark.functions import BUILDERS, PLACES, REPEATING
-from probe_sql.scan.spark.types import call, case, cast, double, stamp, try_cast
-from probe_sql.scan.translate import Function, Translator
+from probe_sql.scan.translate import Translator
+from probe_sql.sql.build import call, case
+from probe_sql.sql.forms.call import Form, named
+from probe_sql.sql.forms.spark import again
+from probe_sql.sql.forms.spark_build import cast, double, stamp, try_cast
+from probe_sql.sql.functions.row import Row
 from probe_sql.sql.scalar import UNKNOWN
 from probe_sql.types import BIGINT, Kind, SqlType, parse_type
 
@@ -44,7 +46,6 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
 }
 
-_MOST_NODES = 2_000  # of a part that is written down more than once
 _LONG_SUM = 2**20  # what one row may add so that 2^43 rows fit a BIGINT
 _MOST_ROWS = 2**43
 _BELOW_HALF = 0.49999999999999994
@@ -55,10 +56,19 @@ class SparkTranslator(Translator):
     """Says bound expressions in Spark's SQL."""
 
     engine: ClassVar[str] = "Spark"
+    # Which rows of a person stay: any hash that is a function of the row will do.
+    own: ClassVar[Mapping[str, Form]] = {
+        "hash": named("XXHASH64"), "row_number": named("ROW_NUMBER"),
+        "dense_rank": named("DENSE_RANK"),
+    }  # fmt: skip
 
     def __init__(self, kinds: ExpressionTypes) -> None:
         super().__init__(kinds)
         self._windows = 0
+
+    def form(self, row: Row) -> Form:
+        """Its form on Spark."""
+        return row.spark
 
     # --- names, literals, structure -------------------------------------------------------
 
@@ -131,32 +141,8 @@ class SparkTranslator(Translator):
             values += row.expressions if whole else [row]
         return exp.Order(expressions=[exp.Ordered(this=self.translate(value)) for value in values])
 
-    def functions(self) -> Mapping[str, Function]:
-        """The functions of the allowlist."""
-        return {name: partial(self._function, name) for name in BUILDERS}
-
-    def _function(self, name: str, node: exp.Anonymous) -> exp.Expr:
-        values = [self._argument(name, value) for value in node.expressions]
-        if name in REPEATING:
-            values = [self._again(value) for value in values]
-        types = [self.kinds.of(value) for value in node.expressions]
-        return BUILDERS[name](values, types, self.refused)
-
-    def _argument(self, name: str, node: exp.Expr) -> exp.Expr:
-        """An argument; whole numbers stay plain where a function reads them as places."""
-        number = node.this if isinstance(node, exp.Neg) else node
-        whole = isinstance(number, exp.Literal) and not number.is_string
-        return node.copy() if whole and name in PLACES else self.translate(node)
-
-    def _again(self, node: exp.Expr) -> exp.Expr:
-        """A part that will be written down several times: not when it is long already."""
-        if sum(1 for _ in node.walk()) > _MOST_NODES:
-            raise self.refused(
-                "an expression of this depth",
-                why="it becomes too long where its parts have to be repeated",
-                fix="round once, and not inside of other roundings",
-            )
-        return node
+    def _short(self, node: exp.Expr) -> exp.Expr:
+        return again(node, self.refused)
 
     # --- comparisons ----------------------------------------------------------------------
 
@@ -169,7 +155,7 @@ class SparkTranslator(Translator):
         kinds = {type_.kind for type_ in types}
         if kinds == {Kind.DATE, Kind.TIMESTAMP}:
             sides = [
-                stamp(self._again(side)) if type_.kind is Kind.DATE else side
+                stamp(self._short(side)) if type_.kind is Kind.DATE else side
                 for side, type_ in zip(sides, types, strict=True)
             ]
         elif Kind.DECIMAL in kinds and Kind.NULL not in kinds:
@@ -282,7 +268,7 @@ class SparkTranslator(Translator):
                 why="Spark's integer division gives a BIGINT",
                 fix="CAST the columns to BIGINT first",
             )
-        top, bottom = (self._again(cast(self.translate(part), "BIGINT")) for part in (above, below))
+        top, bottom = (self._short(cast(self.translate(part), "BIGINT")) for part in (above, below))
         one = exp.Neg(this=exp.Var(this="1L"))
         unlike = exp.Nullif(this=bottom, expression=one)
         safe = exp.Nullif(this=unlike, expression=exp.Var(this="0L"))
@@ -311,7 +297,7 @@ class SparkTranslator(Translator):
         if isinstance(inner, exp.Literal) and inner.is_string and not safe:
             return constant(inner.name, target, self.refused)
         source = self.kinds.of(inner)
-        return convert(self._again(self.translate(inner)), source, target, safe, self.refused)
+        return convert(self._short(self.translate(inner)), source, target, safe, self.refused)
 
     def on_sum(self, node: exp.Sum) -> exp.Expr:
         """A sum of integers or decimals, 0 of none; in 64 bits where no number of rows leaves them.
@@ -345,7 +331,7 @@ class SparkTranslator(Translator):
         if not 0 < int(node.meta.get(MOST, 0)) <= ROUNDED_LIMIT:
             return super().on_anonymous(node)
         # Added and cut off, the largest number below one half rounds half away from zero.
-        value = exp.Paren(this=self._again(self.translate(node.expressions[0])))
+        value = exp.Paren(this=self._short(self.translate(node.expressions[0])))
         half = exp.Mul(this=call("SIGNUM", value.copy()), expression=double(_BELOW_HALF))
         whole = try_cast(exp.Add(this=value, expression=half), "BIGINT")
         return cast(whole, "DOUBLE")

@@ -1,10 +1,10 @@
 -- Exact values: through SELECT, ORDER BY, LIMIT, HAVING, EXPLAIN and other aggregates.
 -- Each query is preceded by the error it must raise and a part of its message.
---! Refused: the query has no GROUP BY
+--! Refused: SELECT * is not supported
 SELECT * FROM patients
---! Refused: the query has no GROUP BY
+--! SqlError: disease is neither a group key nor an aggregate
 SELECT disease FROM patients
---! Refused: the query has no GROUP BY
+--! SqlError: cost is neither a group key nor an aggregate
 SELECT cost FROM patients ORDER BY cost DESC LIMIT 1
 --! Refused: DISTINCT is not supported in the query
 SELECT DISTINCT note FROM patients
@@ -31,9 +31,9 @@ SELECT disease, histogram(age) FROM patients GROUP BY disease HAVING count(*) > 
 --! Refused: the aggregate approx_top_k is not supported
 SELECT disease, approx_top_k(age, 3) FROM patients GROUP BY disease HAVING count(*) > 1
 --! SqlError: HAVING does not measure
-SELECT disease, sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1
+SELECT disease, sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1 WITH ACCURACY (algorithm = 'probe')
 --! SqlError: HAVING does not measure
-SELECT disease, count(*) + sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1
+SELECT disease, count(*) + sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1 WITH ACCURACY (algorithm = 'probe')
 --! Refused: a window function (OVER) is not allowed
 SELECT disease, count(*) OVER () FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: a window function (OVER) is not allowed
@@ -114,7 +114,7 @@ SELECT age FROM patients GROUP BY age HAVING count(*) > 0
 SELECT hash(disease) FROM patients GROUP BY hash(note) HAVING count(*) > 0
 --! Refused: GROUP BY ward || disease reads 2 columns
 SELECT ward || disease FROM patients GROUP BY ward || disease HAVING count(*) > 0
---! Refused: the query has no GROUP BY
+--! Refused: the query has HAVING and no GROUP BY
 SELECT count(*) FROM patients HAVING count(*) > 0
 --! Refused: a row value is not allowed here
 SELECT count(*) FROM patients GROUP BY () HAVING count(*) > 0
@@ -160,7 +160,7 @@ SUMMARIZE patients
 SHOW TABLES
 --! Refused: SHOW is not a query that can be answered
 SHOW ALL TABLES
---! Refused: the query has no GROUP BY
+--! Refused: SELECT * is not supported
 FROM patients
 --! SqlError: there is no column 'note' to use
 FROM patients SELECT disease GROUP BY disease HAVING max(note) > 'a'

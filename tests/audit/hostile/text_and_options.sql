@@ -59,8 +59,10 @@ SELECT ward FROM patients GROUP BY ward HAVING count(*) > NULL
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 'x'
 --! SqlError: both sides are the same aggregate
 SELECT ward FROM patients GROUP BY ward HAVING count(*) = count(*)
---! Refused: the query has no HAVING
-SELECT ward FROM patients GROUP BY ward
+--! Refused: the query has neither an aggregate nor GROUP BY
+SELECT 1 FROM patients
+--! SqlError: ward is neither a group key nor an aggregate
+SELECT ward, count(*) FROM patients
 --! SqlError: there is no accuracy option named 'seed'
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (seed = 1)
 --! SqlError: there is no accuracy option named 'noise'

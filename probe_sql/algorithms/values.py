@@ -1,0 +1,328 @@
+"""`values`: every group with its value, where no condition is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms import guarantees
+from probe_sql.algorithms.intervals import (
+    amount_epsilon,
+    amount_width,
+    joint_widths,
+    mean_epsilon,
+    mean_width,
+    total_width,
+)
+from probe_sql.algorithms.protocol import FirstDraws
+from probe_sql.algorithms.record import up
+from probe_sql.algorithms.relative import Climb, Share, climb
+from probe_sql.loss import Loss
+from probe_sql.measuring import (
+    Draw,
+    Figure,
+    Floats,
+    Guarantee,
+    Ints,
+    Meter,
+    Outcome,
+    OverBudget,
+    Shown,
+    Step,
+    Task,
+)
+
+_BELOW = 1 - 1e-14  # of what epsilon covers: the account rounds each draw up
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The epsilon at which each measure is drawn once, and the levels of those that climb.
+
+    A measure may be in both: then it loses both.
+    """
+
+    drawn: Mapping[int, float]
+    climbs: Mapping[int, Climb]
+
+    @property
+    def most(self) -> dict[int, float]:
+        """The most that each measure can lose."""
+        found = dict(self.drawn)
+        for measure, levels in self.climbs.items():
+            found[measure] = found.get(measure, 0.0) + levels.price
+        return found
+
+
+class Values:
+    """Each measure once, for all groups, at an epsilon that public numbers fix.
+
+    Counts and sums whose margin is a share of them climb instead, each group until its own noise
+    is small beside it (`relative`).
+    Privacy: the most that can be lost is known in advance; if epsilon does not cover it, nothing
+    is drawn.
+    Utility: each value lies within its margin with the probability that was asked for
+    (docs/proofs/values.md, docs/proofs/relative.md).
+    Paper: beyond it.
+    """
+
+    name = "values"
+
+    def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
+        return guarantees.within(accuracy.confidence, capped)
+
+    def first_draws(self, task: Task) -> FirstDraws:
+        found = prices(task)
+        numbers = tuple((frozenset({measure}), most) for measure, most in found.most.items())
+        title = "the values, at most" if found.climbs else "the values"
+        return FirstDraws(title, {}, numbers, whole=True)
+
+    def run(self, task: Task, meter: Meter) -> Outcome:
+        found = prices(task)
+        everyone = np.ones(task.groups, dtype=np.bool_)
+        draws: list[Draw] = [(measure, each, everyone) for measure, each in found.drawn.items()]
+        reveals = [(measure, levels.price, everyone) for measure, levels in found.climbs.items()]
+        if not meter.affordable(draws, reveals):
+            return _denied(task, meter.loss_after(draws, reveals))
+        try:
+            drawn = {measure: meter.draw(measure, each, groups) for measure, each, groups in draws}
+            climbed = {
+                measure: levels.values(meter, measure, everyone)
+                for measure, levels in found.climbs.items()
+            }
+        except OverBudget:  # others may draw on the same budget
+            return _denied(task, meter.loss_after(draws, reveals))
+        shown = {
+            figure.output: _climbed(figure, levels, *climbed[figure.parts[0].measure])
+            if (levels := climb_of(task, figure)) is not None
+            else _shown(task, figure, found.drawn, drawn)
+            for figure in task.figures
+        }
+        trace = tuple(_step(task, figure, found) for figure in task.figures)
+        promise = self.guarantee(task.accuracy, capped=task.capped)
+        return Outcome(
+            everyone, "answered", promise, trace, details={"epsilon": meter.loss}, shown=shown
+        )
+
+
+def _step(task: Task, figure: Figure, found: Prices) -> Step:
+    return Step(
+        figure.name, 1, expected_margin(task, figure, found), 1 - task.accuracy.confidence,
+        found.most[figure.parts[0].measure], task.groups,
+    )  # fmt: skip
+
+
+# --- epsilons, from public numbers alone -----------------------------------------------------
+
+
+def prices(task: Task) -> Prices:
+    """What margins ask for, and what is left for those without.
+
+    With spend = 'all', as much more for each as the whole epsilon covers.
+    """
+    priced: dict[int, float] = {}
+    free: set[int] = set()
+    climbs: dict[int, Climb] = {}
+    for figure in task.figures:
+        levels = climb_of(task, figure)
+        if levels is not None:
+            climbs[figure.parts[0].measure] = levels
+            continue
+        epsilon = _asked(task, figure)
+        for part in figure.parts:
+            if epsilon is None:
+                free.add(part.measure)
+            else:
+                priced[part.measure] = max(epsilon, priced.get(part.measure, 0.0))
+    free -= set(priced)
+    if free:
+        return _filled(task, Prices(priced, climbs), free)
+    found = Prices(_even(task, priced), climbs)
+    if task.accuracy.spend == "all":
+        factor = max(1.0, _BELOW * task.accuracy.epsilon / _cost(task, found).epsilon)
+        found = Prices({m: epsilon * factor for m, epsilon in found.drawn.items()}, climbs)
+    return found
+
+
+def climb_of(task: Task, figure: Figure) -> Climb | None:
+    """The levels of a count or sum whose margin is a share of it; None for any other figure."""
+    margin = task.accuracy.margin_of(figure.name)
+    if not isinstance(margin, str) or task.accuracy.spend == "all":
+        return None
+    [part, *others] = figure.parts
+    if others or part.offset:
+        return None
+    share = Share.parse(margin)
+    assert share is not None, "options checks it"
+    return climb(share, task.accuracy.confidence, part.delta)
+
+
+def _asked(task: Task, figure: Figure) -> float | None:
+    """The epsilon of each part that the margin takes; None where no margin fixes one.
+
+    So it is for a ratio, whose margin depends on both sums, for a share of a mean, and for a
+    total, which is for columns without a margin.
+    """
+    margin = task.accuracy.margin_of(figure.name)
+    if margin is None or isinstance(margin, str) or figure.kind in ("ratio", "total"):
+        return None
+    failure, part = 1 - task.accuracy.confidence, figure.parts[0]
+    if figure.kind == "amount":
+        return amount_epsilon(Fraction(margin) / abs(part.factor), failure, part.delta)
+    width = Fraction(margin) * figure.rows * part.delta / abs(figure.width)
+    return mean_epsilon(width, failure, part.delta)
+
+
+def _filled(task: Task, priced: Prices, free: set[int]) -> Prices:
+    """`priced`, and one epsilon for all others that uses up what is left."""
+
+    def with_others(epsilon: float) -> Prices:
+        others = dict.fromkeys(sorted(free), epsilon)
+        return Prices(_even(task, {**priced.drawn, **others}), priced.climbs)
+
+    most = task.accuracy.epsilon * _BELOW
+    if not priced.most:
+        return with_others(most / _cost(task, with_others(1.0)).epsilon)
+    low, high = 0.0, task.accuracy.epsilon
+    for _ in range(60):
+        middle = (low + high) / 2
+        covered = _cost(task, with_others(middle)).epsilon <= most
+        low, high = (middle, high) if covered else (low, middle)
+    return with_others(low or high)
+
+
+def _even(task: Task, found: Mapping[int, float]) -> dict[int, float]:
+    """The same epsilon for all parts of a mean or total: its margin is that of equal noises."""
+    result = dict(found)
+    for _ in task.figures:  # a measure may belong to several means
+        for figure in task.figures:
+            if figure.kind in ("mean", "total"):
+                pair = [part.measure for part in figure.parts]
+                most = max(result[measure] for measure in pair)
+                result.update(dict.fromkeys(pair, most))
+    return result
+
+
+def _cost(task: Task, found: Prices) -> Loss:
+    assert task.cost is not None
+    return task.cost(found.most)
+
+
+# --- margins -----------------------------------------------------------------------------------
+
+
+def expected_margin(task: Task, figure: Figure, found: Prices) -> float:
+    """The half-width of a figure, for a group of its public size; NaN where the value decides."""
+    failure, part = 1 - task.accuracy.confidence, figure.parts[0]
+    if figure.kind == "ratio" or climb_of(task, figure) is not None:
+        return math.nan
+    epsilon = found.drawn[part.measure]
+    if figure.kind == "amount":
+        return float(abs(part.factor) * amount_width(epsilon, failure, part.delta))
+    if figure.kind == "total":
+        return float(total_width(epsilon, [each.delta for each in figure.parts], failure))
+    steps = mean_width(epsilon, failure, part.delta)
+    return float(abs(figure.width)) * steps / (figure.rows * part.delta)
+
+
+def _shown(
+    task: Task, figure: Figure, found: Mapping[int, float], noisy: Mapping[int, Ints]
+) -> Shown:
+    parts = tuple(noisy[part.measure] for part in figure.parts)
+    failure = 1 - task.accuracy.confidence
+    alone, together = (
+        _margins(figure, parts, found, share) for share in (failure, failure / max(task.groups, 1))
+    )
+    return Shown(parts, alone, together)
+
+
+def _climbed(figure: Figure, levels: Climb, values: Ints, reached: Floats) -> Shown:
+    """The value of each group at the level where it stopped.
+
+    No half-width is known to hold for all groups at once: the levels were chosen by their noise.
+    """
+    part = figure.parts[0]
+    margins: Floats = np.zeros(values.size)
+    for epsilon in np.unique(reached).tolist():
+        steps = amount_width(epsilon, levels.failure, part.delta)
+        margins[reached == epsilon] = float(abs(part.factor) * steps)
+    return Shown((values,), margins, np.full(values.size, np.nan))
+
+
+def _margins(
+    figure: Figure, parts: tuple[Ints, ...], found: Mapping[int, float], failure: float
+) -> Floats:
+    """The half-width of each group, which it leaves with probability `failure` at most."""
+    part = figure.parts[0]
+    epsilon = found[part.measure]
+    if figure.kind == "amount":
+        steps = amount_width(epsilon, failure, part.delta)
+        return np.full(parts[0].size, float(abs(part.factor) * steps))
+    if figure.kind == "total":
+        width = total_width(epsilon, [each.delta for each in figure.parts], failure)
+        return np.full(parts[0].size, float(width))
+    if figure.kind == "mean":
+        return _mean_margins(figure, parts, mean_width(epsilon, failure, part.delta))
+    return _ratio_margins(figure, parts, found, failure)
+
+
+def _mean_margins(figure: Figure, parts: tuple[Ints, ...], width: float) -> Floats:
+    """|width| h/(A + B) where A + B > 0."""
+    whole: Floats = np.zeros(parts[0].size)
+    for part, values in zip(figure.parts, parts, strict=True):
+        whole = whole + float(part.factor) * values
+    with np.errstate(divide="ignore"):
+        margins = abs(float(figure.width)) * width / whole * (1 + 1e-12)
+    return np.where(whole > 0, margins, np.nan)
+
+
+def _ratio_margins(
+    figure: Figure, parts: tuple[Ints, ...], found: Mapping[int, float], failure: float
+) -> Floats:
+    """How far the quotient moves while each part moves by its joint half-width.
+
+    Utility: the exact quotient r is between the corners unless the noise of top - r * bottom
+    passes the first half-width and |r| times the second, together.
+    """
+    ends = []
+    noises = [(found[part.measure], part.delta) for part in figure.parts]
+    widths = joint_widths(noises, failure)
+    for part, values, steps in zip(figure.parts, parts, widths, strict=True):
+        centre = float(part.factor) * values + float(part.offset)
+        reach = abs(float(part.factor)) * steps * (1 + 1e-12)
+        ends.append((centre - reach, centre, centre + reach))
+    (top_low, top, top_high), (low, bottom, high) = ends
+    positive = low > 0
+    low, bottom = np.where(positive, low, 1.0), np.where(positive, bottom, 1.0)
+    corners = np.stack([top_low / low, top_low / high, top_high / low, top_high / high])
+    centre = top / bottom
+    reach = np.maximum(corners.max(axis=0) - centre, centre - corners.min(axis=0))
+    return np.where(positive, reach, np.nan)
+
+
+# --- denials -----------------------------------------------------------------------------------
+
+
+def _denied(task: Task, needed: Loss) -> Outcome:
+    """The denial of margins that cost more than epsilon; nothing was drawn."""
+    asked = task.accuracy.epsilon
+    cheaper = replace(task, accuracy=replace(task.accuracy, margin=None, margins={}))
+    bought = prices(cheaper)
+    words = ", ".join(
+        f"{up(expected_margin(cheaper, figure, bought))} for {figure.name}"
+        for figure in task.figures
+        if figure.kind != "ratio"
+    )
+    why = (
+        f"the values take epsilon {up(needed.epsilon)} at this margin, above epsilon = {asked:g};"
+        f" epsilon = {asked:g} buys margins of {words}"
+    )
+    return Outcome(
+        np.zeros(task.groups, dtype=np.bool_), "denied", guarantees.denied(), (), denial=why,
+        details={"limit": "epsilon", "needed": needed, "epsilon": 0.0},
+    )  # fmt: skip

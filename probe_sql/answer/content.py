@@ -1,0 +1,83 @@
+"""What an answer holds: rows, margins, marks, and what they cost and promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from probe_sql.loss import Loss
+from probe_sql.measuring import Step
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What an answer cost, what it may have cost at most, and what it promises.
+
+    `loss` is what the ledger charged: the ex-post loss, or the least price of a scan.
+    `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound). `sentence`
+    says what they mean for this list, `guarantee` is the exact promise in full.
+    """
+
+    loss: Loss
+    epsilon_max: float
+    fnr: float | None
+    fpr: float | None
+    algorithm: str
+    remaining: float
+    guarantee: str
+    unit: str = "row"
+    min_entropy: float | None = None
+    trace: tuple[Step, ...] = ()
+    fdr: float | None = None
+    sentence: str = ""
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that the ledger charged."""
+        return self.loss.epsilon
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, as `query --format json` prints them."""
+        return {
+            "epsilon": self.epsilon, "epsilon_max": self.epsilon_max, "fnr": self.fnr,
+            "fpr": self.fpr, "fdr": self.fdr, "algorithm": self.algorithm,
+            "remaining": self.remaining, "unit": self.unit, "min_entropy": self.min_entropy,
+            "number": self._number(), "sentence": self.sentence, "guarantee": self.guarantee,
+        }  # fmt: skip
+
+    def _number(self) -> dict[str, Any] | None:
+        """The one number that decided, the level at which the walk ended, and its balance S."""
+        if not self.trace or self.trace[-1].balance is None:
+            return None
+        last = self.trace[-1]
+        return {
+            "name": last.atom, "level": last.phase, "epsilon": last.epsilon,
+            "balance": last.balance,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The groups that satisfy HAVING, with noisy values where the SELECT list asks for them.
+
+    `margins[i][j]` is the half-width around `rows[i][j]` that holds with the query's
+    `confidence`, None for keys and for values without one. `marks` says 'certain' or
+    'possible' for each row where the algorithm tells them apart; frames have them as a last
+    column, `mark`. `below` says for each row whether its shown values contradict the condition;
+    it is empty where they are not of the condition. In `rows` a value lies where the exact one can
+    (a count is never below 0), which moves it no further from that; `raw` has the values as
+    measured, for arithmetic.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    margins: tuple[tuple[float | None, ...], ...]
+    privacy: Privacy
+    notices: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    confidence: float | None = None
+    below: tuple[bool, ...] = ()
+    raw: tuple[Row, ...] = ()
+    status: str = field(default="answered", init=False)

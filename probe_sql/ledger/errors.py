@@ -1,0 +1,178 @@
+"""What the ledger says when it refuses: a row for each reason, each of which keeps it closed."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from probe_sql.errors import BudgetExhausted, LedgerError, Stopped
+from probe_sql.loss import Loss
+
+_RESTORE = (
+    "The owner of the data restores the latest ledger from a backup and takes it over with"
+    " `probe-sql ledger DB --adopt`, which charges whatever the copy has forgotten."
+)
+_ADOPT = (
+    "If the database was moved or restored on purpose, its owner takes the ledger over with"
+    " `probe-sql ledger DB --adopt`; otherwise put the original ledger back."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason to refuse; braces stand for the ledger's path and for what a row names."""
+
+    what: str
+    why: str
+    fix: str
+
+    def error(self, path: Path | None = None, **words: object) -> LedgerError:
+        """The error for the ledger at `path`."""
+        texts = (self.what, self.why, self.fix)
+        name = path.name if path is not None else ""
+        what, why, fix = (text.format(path=path, name=name, **words) for text in texts)
+        return LedgerError(what, why=why, fix=fix)
+
+
+ABSENT = Refusal(  # none was to be made
+    "There is no ledger at {path}.",
+    "Every query is charged to a ledger before it is answered.",
+    "Check the path, or open it with create=True if the database never had one.",
+)
+NO_FILE = Refusal(
+    "The ledger {path} is {thing}.",
+    "What was spent is kept in a file.",
+    "Name a file that is a ledger, or one that does not exist yet.",
+)
+MISSING = Refusal(  # an anchor remembers it
+    "The ledger {path} is missing.",
+    "An anchor shows that this database had one, so its budget is not fresh.",
+    _RESTORE,
+)
+EMPTIED = Refusal(
+    "The ledger {path} is empty.",
+    "The file exists, so it is not a new ledger, and what was spent cannot be read.",
+    _RESTORE,
+)
+UNANCHORED = Refusal(
+    "The ledger {path} has lost its anchor, the file {name}.anchor beside it.",
+    "Without it, the ledger may be an older copy that has forgotten what was spent.",
+    _ADOPT,
+)
+COPIED = Refusal(
+    "The ledger {path} is a copy, or was moved.",
+    "It was written at another place, and the original may go on spending the same budget.",
+    _ADOPT,
+)
+OTHER_DATABASE = Refusal(
+    "The ledger {path} belongs to another database.",
+    "What was spent on one database says nothing about another.",
+    _ADOPT,
+)
+OTHER_LEDGER = Refusal(
+    "The file {path} is not the ledger that was used here before.",
+    "The anchors at this path remember another one, whose spending it does not know.",
+    "Put the original ledger back. A different database needs a ledger of another name.",
+)
+ROLLED_BACK = Refusal(  # a row that is known to have been written is not in the chain
+    "The ledger {path} has forgotten entries that were in it.",
+    "It was truncated, or an older copy was put in its place.",
+    _RESTORE,
+)
+EDITED = Refusal(
+    "The ledger {path} was edited: {where}.",
+    "Its running hash does not match its rows, so what was spent cannot be trusted.",
+    _RESTORE,
+)
+UNLISTED = Refusal(
+    "{who} has no budget.",
+    "The policy gives each analyst a budget by name.",
+    "Ask as one of the analysts in [budget.analysts], or let the owner add one.",
+)
+RETIRED = Refusal(
+    "The ledger {path} was taken over, to {successor}.",
+    "Two copies of one ledger would spend the same budget twice.",
+    "Ask there. To come back, the owner runs `probe-sql ledger DB --adopt` here.",
+)
+ORIGINAL_REMAINS = Refusal(
+    "This ledger is a copy, and the original {path} cannot be ended.",
+    "It is still there, and would go on spending the same budget.",
+    "Take the copy over as somebody who may write the original, or remove that first.",
+)
+NEWER = Refusal(
+    "The ledger {path} was written by a newer version of probe-sql.",
+    "This version might misread what was spent.",
+    "Use the newer version.",
+)
+NOT_OWNER = Refusal(
+    "Only the owner of the ledger {path} may {act}.",
+    "It belongs to another user of this machine.",
+    "Ask the owner of the data to do it.",
+)
+NOT_STOPPED = Refusal(
+    "The user {user!r} has no failed scan.",
+    "Failures count for the operating system's user, not for an analyst's name.",
+    "{others}",
+)
+TOO_MANY_HOLDS = Refusal(
+    "The user {user!r} has as much under way as the policy allows.",
+    "At most {holds} queries at once, which together may hold {holds} times the policy's"
+    " per_query: what is held is missing for everybody else.",
+    "Wait for the others to end, or ask with a smaller epsilon.",
+)
+
+
+def no_file(path: Path, mode: int) -> LedgerError:
+    """Something that is no regular file is in the ledger's place."""
+    kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    return NO_FILE.error(path, thing=next((what for is_a, what in kinds if is_a(mode)), "a device"))
+
+
+def unlisted(analyst: str | None) -> LedgerError:
+    """The policy names its analysts, and this is none of them."""
+    who = "A query without an analyst's name" if analyst is None else f"The analyst {analyst!r}"
+    return UNLISTED.error(who=who)
+
+
+def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
+    """Nothing to unlock."""
+    names = ", ".join(sorted(others))
+    return NOT_STOPPED.error(
+        user=user, others=f"Unlock one of: {names}." if names else "Nobody has one."
+    )
+
+
+def stopped(user: str, charged: float | None = None) -> Stopped:
+    """The operating system's user had as many failed scans as the policy allows.
+
+    `charged` is the price of a scan that was under way when they were stopped.
+    """
+    why = "A scan failed that no public fact explains, and failures are not covered by epsilon."
+    if charged is not None:
+        why += f" This one was under way, so it is charged: epsilon {charged:.6g}."
+    return Stopped(
+        f"The user {user!r} may not ask until the owner of the data has looked.",
+        why=why,
+        fix=f"The owner looks at `probe-sql ledger DB`, then runs it with `--unlock {user}`.",
+    )
+
+
+def exhausted(*, asked: Loss, left: Loss, failure: Loss, analyst: str | None) -> BudgetExhausted:
+    """The query does not fit; `analyst` if it is their own budget that is too small."""
+    whose = "the database" if analyst is None else f"the analyst {analyst!r}"
+    if not left.units:
+        fix = "The budget is spent. Only the owner of the data may raise it."
+    elif left < failure:
+        fix = (
+            f"None: a scan must be able to pay for its failure, {failure}."
+            " Only the owner of the data may raise the budget."
+        )
+    else:
+        fix = f"Set epsilon = {left} or less, or let the owner raise the budget."
+    return BudgetExhausted(
+        f"The query may cost epsilon {asked}, and {left} of the budget of {whose} remains.",
+        why="Nothing was drawn and nothing was charged.",
+        fix=fix,
+    )

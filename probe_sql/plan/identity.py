@@ -1,0 +1,237 @@
+"""When two things of a plan are the same, and when two questions are: decided here alone.
+
+Everything is written down in the canonical form of `sql.canonical` and compared as bytes. Within
+one query public tables go by their alias; between queries, by what they are joined on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from probe_sql.errors import InternalError
+from probe_sql.logic.formula import Formula, interpret
+from probe_sql.measuring import Atom
+from probe_sql.plan.tally import Multiplier, Scan, Tally, Threshold
+from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
+from probe_sql.policy.model import Column
+from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.canonical import Value, conjunction, encode, expression
+from probe_sql.sql.relation import Relation
+from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scope import exact
+
+_VERSION = 1  # of the form below; what was written under another is another question
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a plan does not know of itself: where it is asked, and what public tables hold.
+
+    `engine` names the database and its version, `source` the data, `schema` where unqualified
+    tables are found, `role` as whom rows are read. `public` has a digest of the content of each
+    public table.
+    """
+
+    engine: str
+    source: str
+    schema: str
+    role: str
+    public: Mapping[str, str]
+
+
+def tally(value: Tally) -> bytes:
+    """Write a tally down: within a query, tallies that share it count the same."""
+    return _tally(value, lambda scalar: scalar.identity)
+
+
+def threshold(value: int | Threshold) -> bytes:
+    """Write a threshold down: within a query, those that share it are equal in every group."""
+    return _threshold(value, lambda scalar: scalar.identity)
+
+
+def domain(scan: Scan) -> bytes:
+    """Write a key domain down: scans that share it have the same groups in the same order."""
+    keys = tuple(_key(key, lambda scalar: scalar.identity) for key in scan.keys)
+    return encode((keys, _joint(scan)))
+
+
+def question(
+    scan: Scan, atoms: Sequence[Atom], thresholds: Sequence[Threshold | None], formula: Formula,
+    surroundings: Surroundings,
+) -> str:  # fmt: skip
+    """Give the digest that a question shares with every way to ask it, and with no other.
+
+    It covers which groups HAVING selects, and from what: private table, unit with its caps and
+    its rule for NULL, columns with their types and bounds, joins, WHERE, keys, atoms, formula,
+    and the surroundings. It does not cover what is shown of them and in which order, names, nor
+    accuracy and epsilon: whoever answers from an earlier answer compares those himself.
+    `thresholds` has an entry for each atom: where those of its groups come from.
+    Privacy: questions that differ may not share a digest. Equal ones need not.
+    """
+    relation = scan.relation
+    owners = _owners(relation)
+    table = relation.table
+    unit = table.unit
+    tables = sorted(_tables(scan))
+
+    def written(scalar: Scalar) -> bytes:
+        return expression(scalar.ast, owners)
+
+    for name in tables:
+        if name not in surroundings.public:
+            raise InternalError(f"The content of the public table {name} was not handed in.")
+    parts: Value = (
+        _VERSION,
+        (surroundings.engine, surroundings.source, surroundings.schema, surroundings.role),
+        tuple((name, surroundings.public[name]) for name in tables),
+        table.name,
+        (unit.column, unit.max_rows, unit.max_groups, unit.max_rows_per_group, unit.null),
+        frozenset(_columns(scan, owners)),
+        tuple(sorted(owners.values())),
+        conjunction([condition.ast for condition in relation.where], owners),
+        tuple(_key(key, written) for key in scan.keys),
+        _joint(scan),
+        _formula(
+            formula,
+            [_atom(scan, *each, written) for each in zip(atoms, thresholds, strict=True)],
+        ),
+    )
+    return hashlib.sha256(encode(parts)).hexdigest()
+
+
+# --- parts -----------------------------------------------------------------------------------
+
+_Written = Callable[[Scalar], bytes]
+
+
+def _optional(value: Scalar | None, written: _Written) -> Value:
+    return None if value is None else written(value)
+
+
+def _tally(value: Tally, written: _Written) -> bytes:
+    argument, passes = _optional(value.argument, written), _optional(value.filter, written)
+    return encode((value.kind, argument, passes, value.grid))
+
+
+def _threshold(value: int | Threshold, written: _Written) -> bytes:
+    if isinstance(value, int):
+        return encode(value)
+    parts = tuple((factor, written(scalar)) for factor, scalar in value.parts)
+    return encode((value.constant, parts, value.unit, value.floor, value.shift))
+
+
+def _key(key: GroupKey, written: _Written) -> Value:
+    types = (key.column_type.name, key.scalar.type.name)
+    return (written(key.scalar), _keys(key.keys), types, key.identity, key.step)
+
+
+def _keys(keys: KeySet) -> Value:
+    """A key domain; `repr` tells 1 from TRUE and 1.0, and is fast for a long list."""
+    if isinstance(keys, ListKeys):
+        return ("list", hashlib.sha256(repr(keys.values).encode()).digest())
+    if isinstance(keys, IntegerKeys):
+        return ("integers", keys.first, keys.last, keys.step)
+    if isinstance(keys, DateKeys):
+        return ("dates", keys.first, keys.last, keys.count, keys.unit)
+    return ("table", keys.table, keys.column)
+
+
+def _joint(scan: Scan) -> Value:
+    joint = scan.joint
+    return None if joint is None else (joint.columns, joint.table, joint.table_columns)
+
+
+# --- between queries ---------------------------------------------------------------------------
+
+
+def _owners(relation: Relation) -> dict[str, bytes]:
+    """What owns the columns of each alias: a public table by its name and what it is joined on.
+
+    A join comes after those it reads, so the aliases of those are known.
+    """
+    owners = {"t": encode(("private", relation.table.name)), "d": encode("keys")}
+    for join in relation.joins:
+        on = tuple((key, expression(value.ast, owners)) for key, value in join.on)
+        owners[join.alias] = encode(("public", join.table.name, join.outer, on))
+    return owners
+
+
+def _atom(scan: Scan, atom: Atom, public: Threshold | None, written: _Written) -> bytes:
+    """An atom, with its sign in the terms: `f > 3` and `-(-f) > 3` are one."""
+    measure = scan.measures[atom.measure]
+    terms = frozenset(
+        encode((
+            atom.sign * term.coefficient, _weight(scan.tallies[term.tally], written),
+            _multiplier(term.multiplier, written),
+        ))
+        for term in measure.terms
+    )  # fmt: skip
+    guards = frozenset(_weight(scan.tallies[guard], written) for guard in measure.guards)
+    cut = _threshold(measure.guard_threshold, written) if guards else None
+    if public is None and not isinstance(atom.threshold, int):
+        raise InternalError("A threshold of each group has no origin.")
+    line = public if public is not None else atom.threshold
+    assert isinstance(line, int | Threshold)
+    return encode((terms, guards, cut, _threshold(line, written), atom.delta))
+
+
+def _weight(value: Tally, written: _Written) -> bytes:
+    """A tally with the bounds of what one row adds.
+
+    Without `after`: it excludes rows that pass two exclusive filters, and there are none.
+    """
+    present = _optional(value.present, written)
+    return encode((_tally(value, written), value.low, value.high, present))
+
+
+def _multiplier(value: Multiplier | None, written: _Written) -> Value:
+    return None if value is None else (written(value.scalar), value.grid, value.low, value.high)
+
+
+def _formula(formula: Formula, atoms: Sequence[bytes]) -> bytes:
+    return interpret(
+        formula,
+        lambda atom: atoms[atom],
+        lambda parts: encode(("and", frozenset(parts))),
+        lambda parts: encode(("or", frozenset(parts))),
+        encode,
+    )
+
+
+def _tables(scan: Scan) -> set[str]:
+    """The public tables whose content decides something."""
+    found = {join.table.name for join in scan.relation.joins}
+    found |= {key.keys.table for key in scan.keys if isinstance(key.keys, TableKeys)}
+    return found if scan.joint is None else found | {scan.joint.table}
+
+
+def _columns(scan: Scan, owners: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The columns that are read, each with what the policy says of it."""
+    tables = {"t": scan.relation.table} | {join.alias: join.table for join in scan.relation.joins}
+    read = {place for scalar in _scalars(scan) for place in scalar.columns}
+    for alias, name in read:
+        if alias in tables:
+            column = tables[alias].find_column(name)
+            yield encode((owners[alias], name, None if column is None else _column(column)))
+
+
+def _column(column: Column) -> Value:
+    bounds = None if column.bounds is None else tuple(map(exact, column.bounds))
+    type_ = None if column.resolved_type is None else column.resolved_type.name
+    return (type_, bounds, column.scale, column.granularity)
+
+
+def _scalars(scan: Scan) -> Iterator[Scalar]:
+    """Every expression that decides which groups are selected."""
+    yield from scan.relation.where
+    for join in scan.relation.joins:
+        yield from (value for _, value in join.on)
+    yield from (key.scalar for key in scan.keys)
+    for each in scan.tallies:
+        yield from (v for v in (each.argument, each.filter, each.present) if v is not None)
+    for line in scan.thresholds:
+        yield from (scalar for _, scalar in line.parts)
+    for measure in scan.measures:
+        yield from (t.multiplier.scalar for t in measure.terms if t.multiplier is not None)

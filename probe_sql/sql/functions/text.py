@@ -1,0 +1,53 @@
+"""Functions of texts."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from probe_sql.sql.forms import postgres, spark
+from probe_sql.sql.forms.call import named, same
+from probe_sql.sql.functions.arguments import TEXT, WRITTEN, whole
+from probe_sql.sql.functions.row import Row, from_to
+from probe_sql.types import BIGINT, BOOLEAN, VARCHAR
+
+_PLACE = (-(2**31), 2**31)
+_PAIR = ("this", "expression")
+
+ROWS = (
+    Row("lower", "texts", (TEXT,), VARCHAR, "the text in lower case",
+        postgres=postgres.letters, spark=spark.letters, aliases=("lcase",), nodes=(exp.Lower,)),
+    Row("upper", "texts", (TEXT,), VARCHAR, "the text in upper case",
+        postgres=postgres.letters, spark=spark.letters, aliases=("ucase",), nodes=(exp.Upper,)),
+    Row("trim", "texts", (TEXT,), VARCHAR, "the text without spaces at its ends",
+        postgres=postgres.trim("btrim"), spark=spark.trim("BOTH")),
+    Row("ltrim", "texts", (TEXT,), VARCHAR, "the text without spaces at its start",
+        postgres=postgres.trim("ltrim"), spark=spark.trim("LEADING")),
+    Row("rtrim", "texts", (TEXT,), VARCHAR, "the text without spaces at its end",
+        postgres=postgres.trim("rtrim"), spark=spark.trim("TRAILING")),
+    Row("replace", "texts", (TEXT, WRITTEN, WRITTEN), VARCHAR,
+        "the text with one literal in the place of another",
+        postgres=same, spark=named("REPLACE"), grows=True, nodes=(exp.Replace,),
+        parts=("this", "expression", "replacement")),
+    Row("length", "texts", (TEXT,), BIGINT, "the number of characters", within=from_to(0, 2**32),
+        postgres=same, spark=spark.bigint("CHAR_LENGTH"), nodes=(exp.Length,),
+        aliases=("len", "char_length", "character_length")),
+    Row("substring", "texts", (TEXT, whole(*_PLACE), whole(*_PLACE, optional=True)), VARCHAR,
+        "the part from a place, counted from 1, with a length",
+        postgres=postgres.substring, spark=spark.substring, aliases=("substr",),
+        nodes=(exp.Substring,), parts=("this", "start", "length")),
+    Row("left", "texts", (TEXT, whole(0, 2**31)), VARCHAR, "the first characters",
+        postgres=postgres.side, spark=spark.side, nodes=(exp.Left,), parts=_PAIR),
+    Row("right", "texts", (TEXT, whole(0, 2**31)), VARCHAR, "the last characters",
+        postgres=postgres.side, spark=spark.side, nodes=(exp.Right,), parts=_PAIR),
+    Row("starts_with", "texts", (TEXT, TEXT), BOOLEAN, "whether the text starts with another",
+        postgres=same, spark=named("STARTSWITH"), aliases=("prefix",),
+        nodes=(exp.StartsWith,), parts=_PAIR),
+    Row("ends_with", "texts", (TEXT, TEXT), BOOLEAN, "whether the text ends with another",
+        postgres=postgres.ends_with, spark=named("ENDSWITH"), aliases=("suffix",),
+        nodes=(exp.EndsWith,), parts=_PAIR),
+    Row("contains", "texts", (TEXT, TEXT), BOOLEAN, "whether the text contains another",
+        postgres=postgres.contains, spark=named("CONTAINS"), nodes=(exp.Contains,), parts=_PAIR),
+    Row("strpos", "texts", (TEXT, TEXT), BIGINT, "the place of another text in it, 0 for none",
+        within=from_to(0, 2**32), postgres=postgres.by_bytes("strpos"), spark=spark.bigint("INSTR"),
+        aliases=("instr", "position"), nodes=(exp.StrPosition,), parts=("this", "substr")),
+)  # fmt: skip

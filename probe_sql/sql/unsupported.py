@@ -1,0 +1,117 @@
+"""Expressions that are refused: those without a row that many write, and texts that may grow.
+
+Privacy: `replace(replace(x, 'a', 'aaaaaaaaaa'), 'a', 'aaaaaaaaaa')` and so on exhausts the memory
+where x holds an `a`, and does nothing elsewhere. A failure that depends on a row is a release that
+nobody pays for, so texts that multiply are refused from the expression alone, before a row is read.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from probe_sql.errors import Refused, Span
+
+MOST_TIMES = 64  # the longest text of a row, so many times over
+MOST_EXTRA = 10_000  # characters beyond that, from the query itself
+
+# node -> what it is called, why it is refused, what to write instead; None for the usual reason
+UNSUPPORTED: dict[type[exp.Expr], tuple[str, str | None, str | None]] = {
+    exp.Window: (
+        "a window function (OVER)",
+        "it makes a row's value depend on other rows",
+        "use an aggregate with GROUP BY",
+    ),
+    exp.Subquery: (
+        "a subquery in an expression",
+        "it would read rows outside the group",
+        "join a public table on its key",
+    ),
+    exp.Select: (
+        "a subquery in an expression",
+        "it would read rows outside the group",
+        "join a public table on its key",
+    ),
+    exp.Exists: (
+        "EXISTS",
+        "it would read rows outside the group",
+        "join a public table on its key",
+    ),
+    exp.Rand: (
+        "random()",
+        "it gives another value at every call",
+        "leave it out: the noise is added for you",
+    ),
+    exp.CurrentDate: (
+        "current_date",
+        "it depends on the clock",
+        "write the date: DATE '2020-03-01'",
+    ),
+    exp.CurrentTimestamp: (
+        "current_timestamp",
+        "it depends on the clock",
+        "write it: TIMESTAMP '2020-03-01 00:00:00'",
+    ),
+    exp.Interval: (
+        "INTERVAL arithmetic",
+        "adding an interval to a column can leave the range of dates and fail for a row",
+        "shift the constant you compare with, or use date_diff",
+    ),
+    exp.RegexpLike: (
+        "a regular expression",
+        "patterns can be slow or fail",
+        "use LIKE, starts_with or contains",
+    ),
+    exp.SimilarTo: (
+        "SIMILAR TO",
+        "patterns can be slow or fail",
+        "use LIKE, starts_with or contains",
+    ),
+    exp.Pow: ("power", "it can overflow", "multiply: x * x"),
+    exp.Array: ("a list", None, None),
+    exp.Struct: ("a struct", None, None),
+    exp.Bracket: ("an element of a list", None, None),
+    exp.Star: ("*", None, None),
+    exp.Tuple: ("a row value", None, None),
+    exp.AtTimeZone: ("AT TIME ZONE", None, None),
+    exp.Escape: (
+        "LIKE with ESCAPE",
+        "its pattern can fail",
+        "use contains, starts_with or ends_with",
+    ),
+    exp.Collate: ("COLLATE", "it changes what is equal", "use lower(x) = 'ann'"),
+    exp.Any: ("ANY", None, None),
+    exp.Lambda: ("a lambda", None, None),
+    exp.Placeholder: ("a named parameter", None, None),
+    exp.Concat: ("concat", "it treats NULL as an empty text, || does not", "use ||"),
+}
+
+
+def check_growth(node: exp.Expr, span: Span | None) -> None:
+    """Refuse a text expression whose result may be far longer than what the row holds."""
+    times, extra = _reach(node)
+    if times > MOST_TIMES or extra > MOST_EXTRA:
+        raise Refused(
+            "this text may become too long",
+            why="memory that runs out for some rows and not for others would reveal them: a "
+            f"text may grow to {MOST_TIMES} times what a row holds and {MOST_EXTRA:,} characters",
+            fix="compare the parts by themselves",
+            span=span,
+        )
+
+
+def _reach(node: exp.Expr) -> tuple[int, int]:
+    """(times, extra): the result has at most `times * longest cell + extra` characters."""
+    if isinstance(node, exp.Literal):
+        return 0, len(node.this)
+    if isinstance(node, exp.Column):
+        return 1, 0
+    inner = [_reach(child) for child in node.iter_expressions()]
+    if isinstance(node, exp.DPipe):
+        return sum(times for times, _ in inner), sum(extra for _, extra in inner)
+    times = max((times for times, _ in inner), default=0)
+    extra = max((extra for _, extra in inner), default=0)
+    if isinstance(node, exp.Anonymous) and str(node.this) == "replace":
+        search, replacement = (len(part.name) for part in node.expressions[1:])
+        factor = -(-replacement // search) if search else 1
+        return times * max(1, factor), extra * max(1, factor)
+    return times, extra

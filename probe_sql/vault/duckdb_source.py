@@ -1,0 +1,153 @@
+"""An open source: what all its DuckDB instances share, and how each of them is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import duckdb
+
+from probe_sql.errors import ProbeError
+from probe_sql.policy.policy import Policy
+from probe_sql.types import SqlType, parse_type
+from probe_sql.vault.backend import Schemas
+from probe_sql.vault.bounded_store import read_once
+from probe_sql.vault.bounded_tables import BoundedTables
+from probe_sql.vault.failures import Failure, opening_error
+from probe_sql.vault.instance import Connection, Instance, rows
+from probe_sql.vault.loading import CATALOG, WHOLE, Step, attach, load, load_into
+from probe_sql.vault.opening import resources, set_limits, wall_in
+from probe_sql.vault.pool import Pool
+from probe_sql.vault.sources import Layout
+from probe_sql.vault.workplace import open_workplace
+
+
+class DuckDBSource:
+    """A source in as many instances as scans may run at once, each with its part of the memory.
+
+    With one instance, what must be copied is copied into its memory. With more it is copied
+    into a database in the workplace, which all of them attach read-only.
+
+    Privacy: each instance is walled in and locked before it is lent. One that is opened later sees
+    what the first one saw: if a file has changed since, there is no later one.
+    """
+
+    def __init__(
+        self, layout: Layout, policy: Policy | None, threads: int | None, memory: str | None
+    ) -> None:
+        self.layout = layout
+        self._policy = policy
+        self._limits = resources(policy, threads, memory)
+        spill = self._limits.spill
+        self._workplace = open_workplace(
+            policy.beside(spill) if policy is not None and spill is not None else None
+        )
+        self._numbers = count()
+        try:
+            self.people = BoundedTables(layout, policy, self._workplace.path / "bounded")
+            self._copy: Path | None = None
+            self._marks = read_once(layout)
+            if self._limits.scans > 1:
+                self._copy = self._workplace.path / "loaded.duckdb"
+                self._load_copy(self._copy)
+            first = self._open()
+            try:
+                self.schemas: Schemas = first.run(_schemas)
+                self.people.clean(self.schemas)
+            except BaseException:
+                first.close()
+                raise
+        except BaseException:
+            self._workplace.close()
+            raise
+        self.pool: Pool[Instance] = Pool(first, self._another, self._limits.scans)
+
+    def _load_copy(self, copy: Path) -> None:
+        """Make the database that all instances attach; nothing else runs, so all memory is free."""
+        instance = Instance()
+        try:
+            set_limits(instance.connection, replace(self._limits, scans=1), self._spill())
+            self._load(instance, copy)
+        finally:
+            instance.close()
+        copy.chmod(0o600)
+
+    def _open(self) -> Instance:
+        instance = Instance()
+        try:
+            set_limits(instance.connection, self._limits, self._spill())
+            if self._copy is None:
+                self._load(instance, None)
+            else:
+                attach(instance.connection, self.layout, self._policy, self._copy)
+            wall_in(instance.connection, self.layout, self.people.folders())
+        except BaseException:
+            instance.close()
+            raise
+        return instance
+
+    def _spill(self) -> Path:
+        """A directory of an instance's own: what is spilled to disk holds private rows."""
+        spill = self._workplace.path / f"spill{next(self._numbers)}"
+        spill.mkdir(mode=0o700)
+        return spill
+
+    def _load(self, instance: Instance, copy: Path | None) -> None:
+        steps = [Step("the source")]
+        problem: list[ProbeError] = []
+
+        def work(connection: Connection) -> None:
+            try:
+                if copy is None:
+                    steps.extend(load(connection, self.layout, self._policy))
+                else:
+                    steps.extend(load_into(copy, connection, self.layout, self._policy))
+            except ProbeError as error:
+                problem.append(error)
+
+        outcome = instance.attempt(work)
+        if problem:
+            raise problem[0].with_traceback(None)
+        if isinstance(outcome, Failure):
+            raise opening_error(outcome, steps[-1].what, steps[-1].fix)
+
+    def _another(self) -> Instance | None:
+        """One more instance that shows the same; None where that cannot be said any more."""
+        if read_once(self.layout) != self._marks:
+            return None
+        instance: Instance | None = None
+        with suppress(ProbeError, duckdb.Error, OSError):
+            instance = self._open()
+        if instance is not None and read_once(self.layout) != self._marks:
+            instance.close()
+            return None
+        return instance
+
+    def close(self) -> None:
+        """End what runs, close all instances and remove what was spilled; safe to call twice."""
+        self.pool.close()
+        self._workplace.close()
+
+
+def _schemas(connection: Connection) -> Schemas:
+    found: dict[tuple[str, str], dict[str, SqlType]] = {}
+    for database, table, column, type_ in rows(
+        connection,
+        "SELECT database_name, table_name, column_name, data_type FROM duckdb_columns()"
+        " WHERE NOT internal AND schema_name = 'main'"
+        f" AND NOT starts_with(table_name, '{WHOLE}')"
+        f" ORDER BY database_name = '{CATALOG}', table_name, column_index",
+    ):
+        found.setdefault((database, table), {})[column] = parse_type(type_)
+    # The last to come wins: our own tables and views over those of the database.
+    return {table: schema for (_, table), schema in reversed(found.items())}
+
+
+def write_database(path: Path, statements: Iterable[str]) -> None:
+    """Write a new database by statements of ours; the file must not exist yet."""
+    with duckdb.connect(path) as connection:
+        for statement in statements:
+            connection.execute(statement)

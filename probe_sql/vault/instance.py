@@ -1,0 +1,134 @@
+"""One DuckDB of its own, in memory: what a single call works in, with the key domains it made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+
+import duckdb
+
+from probe_sql.errors import Refused
+from probe_sql.plan import identity
+from probe_sql.plan.tally import Scan
+from probe_sql.scan.domain import list_name, long_lists
+from probe_sql.scan.render import (
+    render_domain,
+    render_key_sizes,
+    render_scan,
+    render_separate,
+)
+from probe_sql.sql.keys import MAX_GROUPS, points
+from probe_sql.vault.failures import Failure, scan_error
+from probe_sql.vault.listed import make_list
+from probe_sql.vault.runner import Runner, Watch
+
+T = TypeVar("T")
+Connection = duckdb.DuckDBPyConnection
+
+_DOMAINS = 16  # key domains that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A table with the places and keys of every group."""
+
+    table: str
+    size: int
+
+
+class Instance:
+    """An in-memory DuckDB that works for one call at a time, the one whose `watch` it has.
+
+    Privacy: limits, walls and temporary tables are its own, so no scan sees or fails by another's.
+    """
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
+        self.watch = Watch()
+        self.broken = False  # by an error inside of DuckDB
+        self.bounded: set[str] = set()  # tables that show the bounded rows of people
+        self._runner = Runner(self.connection)
+        self._numbers = count()
+        self._domains: dict[bytes, Domain] = {}  # the oldest first
+        self._latest: tuple[Scan, Domain] | None = None
+        self._rendered: tuple[tuple[Scan, bool, Domain], list[str]] | None = None
+
+    def attempt(self, work: Callable[[Connection], T]) -> T | Failure:
+        """The result of `work`, or how it failed."""
+        outcome = self._runner.run(work, self.watch)
+        self.broken = self.broken or outcome is Failure.BROKEN
+        return outcome
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run work that may fail; its failure becomes an error with a text of ours."""
+        outcome = self.attempt(work)
+        if isinstance(outcome, Failure):
+            raise scan_error(outcome)
+        return outcome
+
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows that a statement of ours returns."""
+        return self.run(partial(rows, sql=sql))
+
+    def domain(self, scan: Scan) -> Domain:
+        """The key domain as a table in memory: the same groups in every step of a query."""
+        if self._latest is not None and self._latest[0] is scan:
+            return self._latest[1]
+        key = identity.domain(scan)
+        found = self._domains.pop(key, None)
+        if found is None:
+            for keys in long_lists(scan):
+                self.run(partial(make_list, name=list_name(keys), keys=keys))
+            self._check_size(scan)
+            sql = render_domain(scan)
+            found = self.run(partial(_make_domain, sql=sql, number=next(self._numbers)))
+        self._domains[key] = found
+        self._latest = (scan, found)
+        if len(self._domains) > _DOMAINS:
+            oldest = self._domains.pop(next(iter(self._domains)))
+            self.execute(f"DROP TABLE {oldest.table}")
+        return found
+
+    def _check_size(self, scan: Scan) -> None:
+        """Refuse a product of keys that would not end, before it is begun."""
+        known = [points(key) for key in scan.keys]
+        if None not in known and math.prod(size or 0 for size in known) <= MAX_GROUPS:
+            return
+        size = math.prod(int(self.execute(sql)[0][0]) for sql in render_key_sizes(scan))
+        if size > MAX_GROUPS:
+            raise Refused(
+                f"the key domain has {size:,} groups",
+                why=f"every group of the domain is measured, at most {MAX_GROUPS:,}",
+                fix="group by coarser keys, or declare the combinations in a public table",
+            )
+
+    def statements(self, scan: Scan, fuse: bool, domain: Domain) -> list[str]:
+        """The SQL of a scan; that of the last one is kept, for whoever asks again."""
+        asked, latest = (scan, fuse, domain), self._rendered
+        if latest is not None and all(a is b for a, b in zip(latest[0], asked, strict=True)):
+            return latest[1]
+        if fuse:
+            sql = [render_scan(scan, domain=domain.table)]
+        else:
+            sql = render_separate(scan, domain=domain.table)
+        self._rendered = (asked, sql)
+        return sql
+
+    def close(self) -> None:
+        """End what runs and free the memory; safe to call twice."""
+        self._runner.end(self.connection.close)
+
+
+def rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
+    """All rows that `sql` returns."""
+    return connection.execute(sql).fetchall()
+
+
+def _make_domain(connection: Connection, sql: str, number: int) -> Domain:
+    table = f"probe_sql_domain_{number}"
+    connection.execute(f"CREATE TEMP TABLE {table} AS {sql}")
+    return Domain(table, int(rows(connection, f"SELECT count(*) FROM {table}")[0][0]))

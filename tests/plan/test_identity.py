@@ -1,0 +1,321 @@
+"""The identity of a question: two that differ never share it, two ways to ask one question do.
+
+A question is a choice for each of some thirty facts. The policy and the SQL are written from the
+choices, in one of many ways that mean the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+
+from probe_sql.errors import InternalError
+from probe_sql.plan.identity import Surroundings, domain
+from probe_sql.plan.plan import Plan, make_plan
+from probe_sql.policy import parse_policy
+from probe_sql.policy.policy import Policy
+from probe_sql.sql.canonical import encode
+
+FACTS: Mapping[str, tuple[Any, ...]] = {
+    # surroundings
+    "engine": ("DuckDB 1.4", "PostgreSQL 16"),
+    "source": ("file 1", "file 2"),
+    "schema": ("main", "other"),
+    "role": ("reader", "nurse"),
+    "content of a table of thresholds": ("digest 1", "digest 2"),
+    "content of a joined table": ("digest 1", "digest 2"),
+    # policy
+    "table": ("visits", "stays"),
+    "person": ("person", "family"),
+    "rule for NULL": ("refuse", "drop", "own"),
+    "max_rows": (8, 9),
+    "max_groups": (2, 3),
+    "max_rows_per_group": (2, 4),
+    "bounds": ("[0, 100]", "[0, 200]", "[-1, 100]"),
+    "granularity": ("0.5", "0.25"),
+    "type of a summed column": ("DOUBLE", "FLOAT"),
+    "type of a filter's column": ("BIGINT", "INTEGER"),
+    "listed keys": ('["A", "B", "C"]', '["A", "B"]', '["A", "B", "c"]'),
+    "integer keys": ("[1, 9]", "[1, 8]", "[0, 9]"),
+    # FROM and WHERE
+    "join": ("JOIN", "LEFT JOIN"),
+    "joined on": ("site", "place"),
+    "column of WHERE": ("age", "stay"),
+    "operator of WHERE": (">", ">=", "<", "<=", "=", "<>"),
+    "constant of WHERE": ("18", "19", "-18", "18.5"),
+    "type of a literal": ("2", "2.0", "2e0"),
+    "parameter": (7, 8, 7.5),
+    "text": ("'F'", "'f'", "'F '", "''"),
+    "listed in IN": (("1", "2", "3"), ("1", "2"), ("1", "2", "4")),
+    "negated": (False, True),
+    "AND or OR in WHERE": ("AND", "OR"),
+    # GROUP BY and HAVING
+    "keys": (("ward", "zone"), ("zone", "ward", "place")),
+    "aggregate": ("sum", "avg", "count", "min", "max"),
+    "aggregated": ("x", "y", "x + y", "y - x"),
+    "filter of an aggregate": (None, "1", "2"),
+    "operator of HAVING": (">", "<"),
+    "threshold": ("20", "31", "45.5"),
+    "AND or OR in HAVING": ("AND", "OR"),
+    "public threshold": ("size", "beds"),
+}
+Choice = Mapping[str, Any]
+
+_POLICY = (
+    "table", "person", "rule for NULL", "max_rows", "max_groups", "max_rows_per_group", "bounds",
+    "granularity", "type of a summed column", "type of a filter's column", "listed keys",
+    "integer keys",
+)  # fmt: skip
+
+
+_COLUMNS = (
+    "person", "family", "ward", "zone", "place", "site", "age", "stay", "sex", "x", "y", "z",
+)  # fmt: skip
+
+
+@cache
+def _policy(*facts: Any) -> Policy:
+    table, person, null, rows, groups, per_group, bounds, grid, summed, stay, wards, zones = facts
+    unit = f'column = "{person}", max_rows = {rows}, max_groups = {groups}'
+    return parse_policy(f"""
+[budget]
+epsilon = 10.0
+[tables.{table}]
+unit = {{ {unit}, max_rows_per_group = {per_group}, null = "{null}" }}
+[tables.{table}.columns]
+person = {{ type = "BIGINT" }}
+family = {{ type = "BIGINT" }}
+ward = {{ type = "VARCHAR", keys = {wards} }}
+zone = {{ type = "INTEGER", keys = {{ integers = {zones} }} }}
+place = {{ type = "VARCHAR", keys = {{ table = "sites", column = "name" }} }}
+site = {{ type = "VARCHAR" }}
+age = {{ type = "BIGINT" }}
+stay = {{ type = "{stay}" }}
+sex = {{ type = "VARCHAR" }}
+x = {{ type = "{summed}", bounds = {bounds}, granularity = {grid} }}
+y = {{ type = "DOUBLE", bounds = [0, 10], granularity = 0.5 }}
+z = {{ type = "{summed}", bounds = {bounds}, granularity = {grid} }}
+[public.wards]
+key = ["name"]
+columns = {{ name = "VARCHAR", size = "INTEGER", beds = "INTEGER" }}
+[public.sites]
+key = ["name"]
+columns = {{ name = "VARCHAR" }}
+""")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a question is written, none of which may matter; `seed` shuffles what has no order."""
+
+    seed: int = 0
+    alias: str = ""
+    cte: bool = False
+    tail: str = ""
+
+
+def written(choice: Choice, style: Style = Style()) -> str:
+    """The SQL of a choice in a style."""
+    rng = Random(style.seed)
+    table = choice["table"]
+    source = f"{table} AS {style.alias}" if style.alias else table
+    start = ""
+    if style.cte:
+        renamed = ", ".join(f"{name} AS {name}_2" for name in _COLUMNS)
+        start, source = f"WITH inner_ AS (SELECT {renamed} FROM {table}) ", "inner_"
+
+    def c(name: str) -> str:
+        return f"{name}_2" if style.cte else name
+
+    def joined(parts: list[str], word: str) -> str:
+        rng.shuffle(parts)
+        return f" {word} ".join(f"({part})" if style.seed % 2 else part for part in parts)
+
+    listed = [*choice["listed in IN"]]
+    rng.shuffle(listed)
+    where = joined(
+        [
+            f"{c(choice['column of WHERE'])} {choice['operator of WHERE']} "
+            f"{choice['constant of WHERE']}",
+            f"{c('sex')} = {choice['text']}",
+            f"{c('age')} * {choice['type of a literal']} > ?",
+            f"{c('stay')} {'NOT ' if choice['negated'] else ''}IN ({', '.join(listed)})",
+        ],
+        choice["AND or OR in WHERE"],
+    )
+    value = " ".join(c(word) if word.isalpha() else word for word in choice["aggregated"].split())
+    passes = choice["filter of an aggregate"]
+    kept = f" FILTER (WHERE {c('stay')} > {passes})" if passes else ""
+    having = joined(
+        [
+            f"{choice['aggregate']}({value}){kept} {choice['operator of HAVING']} "
+            f"{choice['threshold']}",
+            f"count(*) > wards.{choice['public threshold']}",
+            f"sum({c('z')}) > 3",
+        ],
+        choice["AND or OR in HAVING"],
+    )
+    joins = [
+        f"JOIN wards ON wards.name = {c('ward')}",
+        f"{choice['join']} sites ON sites.name = {c(choice['joined on'])}",
+    ]
+    rng.shuffle(joins)
+    keys = [c(key) for key in choice["keys"]]
+    shown = ", ".join(f"{key} AS key{i}" for i, key in enumerate(keys)) if style.seed else keys[0]
+    return (
+        f"{start}SELECT {shown} FROM {source} {' '.join(joins)} WHERE {where} "
+        f"GROUP BY {', '.join(keys)} HAVING {having}{style.tail}"
+    )
+
+
+def surroundings(choice: Choice) -> Surroundings:
+    return Surroundings(
+        choice["engine"], choice["source"], choice["schema"], choice["role"],
+        {
+            "wards": choice["content of a table of thresholds"],
+            "sites": choice["content of a joined table"], "unused": "whatever",
+        },
+    )  # fmt: skip
+
+
+def planned(choice: Choice, style: Style = Style(), **options: Any) -> Plan:
+    policy = _policy(*(choice[fact] for fact in _POLICY))
+    return make_plan(written(choice, style), policy, [choice["parameter"]], **options)
+
+
+def identity(choice: Choice, style: Style = Style(), **options: Any) -> str:
+    return planned(choice, style, **options).identity(surroundings(choice))
+
+
+def some(rng: Random) -> dict[str, Any]:
+    return {fact: rng.choice(values) for fact, values in FACTS.items()}
+
+
+def one_fact_apart(seed: int, bases: int) -> Iterator[tuple[str, Choice, Choice]]:
+    """Pairs of questions that differ in one fact, for every fact and all it can be."""
+    rng = Random(seed)
+    for _ in range(bases):
+        base = some(rng)
+        for fact, values in FACTS.items():
+            for value in values:
+                if value != base[fact]:
+                    yield fact, base, {**base, fact: value}
+
+
+def collisions(
+    seed: int, bases: int, digest: Callable[[Choice], str] | None = None
+) -> tuple[Counter[str], set[str]]:
+    """How many pairs there were of each fact, and the facts of which two questions met.
+
+    A question is compared with every one so far, not only with its pair.
+    """
+    digest = digest or identity
+    counted: Counter[str] = Counter()
+    met: set[str] = set()
+    known: dict[str, Choice] = {}
+    last: Choice = {}
+    for fact, base, other in one_fact_apart(seed, bases):
+        counted[fact] += 1
+        for choice in (other,) if base is last else (base, other):
+            if known.setdefault(digest(choice), choice) != choice:
+                met.add(fact)
+        last = base
+    return counted, met
+
+
+def test_questions_that_differ_in_one_fact_never_meet() -> None:
+    """Some hundred questions, each against each: the pairs are many thousands."""
+    counted, met = collisions(seed=15, bases=2)
+    assert set(counted) == set(FACTS)
+    assert not met
+    questions = counted.total() + 2
+    assert questions * (questions - 1) // 2 > 5_000
+
+
+@pytest.mark.slow
+def test_ten_thousand_pairs_that_differ_in_one_fact_never_meet() -> None:
+    counted, met = collisions(seed=16, bases=200)
+    assert counted.total() >= 10_000
+    assert min(counted.values()) >= 200
+    assert not met
+
+
+def test_a_fact_that_is_left_out_is_noticed() -> None:
+    """Negative control: a digest that knows nothing of its surroundings."""
+    nowhere = Surroundings("", "", "", "", {"wards": "", "sites": ""})
+    _, met = collisions(15, 1, lambda choice: planned(choice).identity(nowhere))
+    assert met == {*list(FACTS)[:6]}
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        Style(alias="v"), Style(seed=1), Style(seed=2, alias="other"), Style(cte=True),
+        Style(seed=3, cte=True), Style(seed=4, tail=" LIMIT 3"),
+        Style(seed=6, tail=" ORDER BY 1 DESC"),
+    ],
+)  # fmt: skip
+def test_one_question_may_be_written_in_many_ways(style: Style) -> None:
+    rng = Random(7)
+    for _ in range(4):
+        choice = some(rng)
+        assert written(choice, style) != written(choice)
+        assert identity(choice, style) == identity(choice)
+        assert identity(choice, replace(style, seed=style.seed + 10), epsilon=0.5) == identity(
+            choice
+        )
+
+
+def test_in_lists_and_conditions_may_repeat_themselves() -> None:
+    policy = _policy(*(FACTS[fact][0] for fact in _POLICY))
+
+    def digest(where: str, having: str = "count(*) > 3") -> str:
+        sql = f"SELECT ward FROM visits WHERE {where} GROUP BY ward HAVING {having}"
+        return make_plan(sql, policy).identity(Surroundings("e", "s", "main", "r", {}))
+
+    assert digest("age IN (1, 2)") == digest("age IN (2, 1, 2)") != digest("age IN (1, 2, 12)")
+    assert digest("sex = 'a' AND age > 1") == digest("age > 1 AND (sex = 'a' AND age > 1)")
+    assert digest("sex IN ('1', '2')") != digest("sex IN ('1, 2')")
+    assert digest("sex = 'a' OR sex = 'b' AND age > 1") != digest(
+        "(sex = 'a' OR sex = 'b') AND age > 1"
+    )
+    assert digest("age - stay > 1") != digest("stay - age > 1")
+    ratio = "sum(x) - sum(z) > 4", "-sum(z) + sum(x) > 4", "sum(z) - sum(x) > 4"
+    assert digest("age > 1", ratio[0]) == digest("age > 1", ratio[1])
+    assert digest("age > 1", ratio[0]) != digest("age > 1", ratio[2])
+
+
+def test_a_public_table_whose_content_is_unknown_gives_no_identity() -> None:
+    choice = some(Random(3))
+    known = surroundings(choice)
+    with pytest.raises(InternalError, match="wards"):
+        planned(choice).identity(replace(known, public={"sites": "digest 1"}))
+
+
+def test_domains_tell_keys_of_different_types_apart() -> None:
+    """1 and TRUE are equal to Python."""
+
+    def keys(listed: str) -> bytes:
+        policy = parse_policy(
+            f"[budget]\nepsilon = 1.0\n[tables.t.columns]\ng = {{ keys = {listed} }}\n"
+        )
+        return domain(make_plan("SELECT g FROM t GROUP BY g HAVING count(*) > 1", policy).scan)
+
+    assert len({keys("[1, 0]"), keys("[true, false]"), keys("[0, 1]"), keys('["1", "0"]')}) == 4
+    assert keys("[1, 2]") == keys("[1, 2]")
+
+
+def test_the_canonical_form_is_injective() -> None:
+    values: list[Any] = [
+        None, True, 1, 1.0, "1", b"1", "", b"", (), (1,), ((1,),), ("1",), ("a", "b"), ("ab",),
+        ("a", ("b",)), frozenset(), frozenset({b"1"}), frozenset({b"1", b"2"}), "i1:1", False, 0,
+    ]  # fmt: skip
+    assert len({encode(value) for value in values}) == len(values)
+    with pytest.raises(InternalError):
+        encode(object())  # type: ignore[arg-type]

@@ -1,0 +1,111 @@
+"""What an answer says comes from what was drawn: the exact values may be gone by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.seeded import SeededWords
+from probe_sql import faults, walk
+from probe_sql.answer import Answer
+from probe_sql.vault.exact import unsealed
+from probe_sql.vault.meter import VaultMeter
+from probe_sql.vault.noise import Sampler
+from tests.audit.workbench import build, opened
+
+POLICY = """
+[budget]
+epsilon = 1000.0
+per_query = 8.0
+[tables.visits]
+unit = "row"
+rows_per_group = 200
+[tables.visits.columns]
+g = { keys = { integers = [0, 39] } }
+x = { bounds = [0, 20] }
+"""
+ONE = "SELECT g FROM visits GROUP BY g HAVING count(*) > 60"
+SHOWN = "SELECT g, sum(x) FROM visits GROUP BY g HAVING count(*) > 60 AND sum(x) > 500"
+TWO = "SELECT g FROM visits GROUP BY g HAVING count(*) > 60 AND sum(x) > 500"
+WRITTEN = 10**6
+
+
+class Watched(VaultMeter):
+    """The engine's meter, known to the test; after so many draws its values are overwritten."""
+
+    last = 0
+    drawn = 0
+    written = 0
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        Watched.drawn = Watched.written = 0
+        faults.install(self._after)
+
+    def _after(self, point: str) -> None:
+        if point != "vault.draw.after":
+            return
+        Watched.drawn += 1
+        if Watched.drawn == Watched.last:
+            for exact in (self._exact, *self._folded):
+                for column in unsealed(exact):
+                    column[:] = WRITTEN
+                    Watched.written += 1
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "visits.toml").write_text(POLICY, encoding="utf-8")
+    rows = "SELECT i % 40, i % 21 FROM range(8000) r(i) WHERE (i % 40) * 12 > i // 40"
+    monkeypatch.setattr(walk, "VaultMeter", Watched)
+    coins = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda *_: coins(6))  # those of `ladder`
+    yield build(
+        tmp_path / "visits.duckdb", [f"CREATE TABLE visits AS SELECT * FROM ({rows}) t(g, x)"]
+    )
+    faults.install(None)
+
+
+def said(source: Path, sql: str, last: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Everything that an answer or a denial tells, with the same noise each time."""
+    Watched.last = last
+    ledger = source.with_name(f"{last}.ledger")
+    policy = source.with_suffix(".toml")
+    with opened(source, policy, Sampler(SeededWords(5)), ledger=ledger) as connection:
+        found = connection.sql(sql, **options)
+    assert isinstance(found, Answer)
+    return {**found.as_dict(), "text": str(found), "trace": found.privacy.trace}
+
+
+@pytest.mark.parametrize("sql", [ONE, SHOWN, TWO], ids=["one", "shown", "two"])
+@pytest.mark.parametrize(
+    ("status", "options"),
+    [
+        ("answered", {"algorithm": "ladder", "fdr": 0.1}),
+        ("answered", {"algorithm": "ladder", "on_exhausted": "mark", "epsilon": 0.05}),
+        ("denied", {"algorithm": "ladder", "fdr": 0.1, "epsilon": 0.02}),
+        ("answered", {"algorithm": "naive"}),
+    ],
+    ids=["fdr", "marked", "denied", "naive"],
+)
+def test_nothing_is_said_from_exact_values_after_the_last_draw(
+    source: Path, sql: str, status: str, options: dict[str, Any]
+) -> None:
+    before = said(source, sql, 0, options)
+    last = Watched.drawn
+    assert before["status"] == status
+    assert last > 0
+    assert said(source, sql, last, options) == before
+    assert Watched.drawn == last
+    assert Watched.written > 0
+
+
+def test_values_overwritten_earlier_are_noticed(source: Path) -> None:
+    """Negative control: one draw before the last, and the answer is another."""
+    options: dict[str, Any] = {"algorithm": "ladder", "fdr": 0.1}
+    before = said(source, SHOWN, 0, options)
+    assert said(source, SHOWN, Watched.drawn - 1, options) != before

@@ -1,0 +1,125 @@
+"""The largest groups: what is said of those shown, and of those that are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from probe_sql import Answer, connect
+
+SIZES = [1000 - 10 * place for place in range(40)]
+TOP = "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 10"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Forty groups, each with ten rows less than the one before, and one without rows."""
+    folder = tmp_path_factory.mktemp("top")
+    path, policy = folder / "top.duckdb", folder / "top.toml"
+    with duckdb.connect(str(path)) as made:
+        made.execute("CREATE TABLE events (g INTEGER, x INTEGER)")
+        for place, size in enumerate(SIZES):
+            made.execute("INSERT INTO events SELECT ?, i % 5 FROM range(?) t(i)", [place, size])
+    policy.write_text(
+        "[budget]\nepsilon = 100000.0\nper_query = 1.0\n\n[tables.events]\nunit = 'row'\n\n"
+        "[tables.events.columns]\ng = { keys = { integers = [0, 40] } }\nx = { bounds = [0, 10] }\n"
+    )
+    return path, policy
+
+
+def ask(source: tuple[Path, Path], query: str, **options: Any) -> Answer:
+    with connect(*source) as db:
+        answer = db.sql(query, **options)
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def test_with_much_epsilon_the_ten_are_the_ten(source: tuple[Path, Path]) -> None:
+    answer = ask(source, TOP, epsilon=20.0)
+    assert [row[0] for row in answer.rows] == list(range(10))
+    assert answer.marks == ("certain",) * 10
+    assert "of 41, which were all measured and sorted" in answer.privacy.sentence
+    assert "With probability 0.95 they are the largest ones" in answer.privacy.sentence
+
+
+def test_with_little_it_is_said_where_others_may_hide(source: tuple[Path, Path]) -> None:
+    answer = ask(source, TOP, epsilon=0.1)
+    assert "marked certain are among the 10 largest" in answer.privacy.sentence
+    assert "that are not shown may be, too, and none of those lies above" in answer.privacy.sentence
+    assert set(answer.marks) <= {"certain", "possible"}
+    assert answer.privacy.epsilon == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("query", "ends"),
+    [
+        ("SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n LIMIT 3", {38, 39, 40}),
+        ("SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY 2 DESC, 1 LIMIT 3", {0, 1, 2}),
+    ],
+)
+def test_both_ends_have_a_top(source: tuple[Path, Path], query: str, ends: set[int]) -> None:
+    assert {row[0] for row in ask(source, query, epsilon=20.0).rows} == ends
+
+
+@pytest.mark.slow
+def test_groups_marked_certain_are_wrong_as_rarely_as_it_says(source: tuple[Path, Path]) -> None:
+    """At a confidence of one half, in 150 runs, at an epsilon that tells some groups apart."""
+    wrong = possible = 0
+    with connect(*source) as db:
+        for _ in range(150):
+            answer = db.sql(TOP, epsilon=0.35, confidence=0.5)
+            assert isinstance(answer, Answer)
+            sure = {
+                row[0]
+                for row, mark in zip(answer.rows, answer.marks, strict=True)
+                if mark == "certain"
+            }
+            wrong += bool(sure - set(range(10)))
+            possible += len(sure)
+    assert possible > 150
+    assert wrong <= 150 * 0.5
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY g LIMIT 3",
+        "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC",
+        "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 3 OFFSET 1",
+        "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 41",
+    ],
+)
+def test_what_is_no_list_of_the_largest_has_no_marks(source: tuple[Path, Path], query: str) -> None:
+    answer = ask(source, query)
+    assert not answer.marks
+    assert "sorted" not in answer.privacy.sentence
+
+
+def test_what_is_shown_is_possible_and_what_was_measured_is_kept(
+    source: tuple[Path, Path],
+) -> None:
+    """A group without rows: its count is shown as 0 or more, and is as often below as above."""
+    query = "SELECT g, count(*) AS n, avg(x) AS m FROM events WHERE g = 40 GROUP BY g"
+    answer = ask(source, query, epsilon=0.5)
+    shown = [row[1] for row in answer.rows]
+    measured = [row[1] for row in answer.raw]
+    assert min(shown) == 0 > min(measured)
+    assert [max(0, round(value)) for value in measured] == shown
+    assert all(row[2] is None or 0 <= row[2] <= 10 for row in answer.rows)
+    assert answer.df()["n"].min() == 0
+    assert answer.df(raw=True)["n"].tolist() == measured
+    assert answer.pl(raw=True)["n"].to_list() == measured
+    assert answer.arrow(raw=True)["n"].to_pylist() == measured
+    assert [row[1] for row in answer.as_dict()["raw"]] == measured
+    assert abs(np.mean(np.sign(measured))) < 0.7
+
+
+def test_sorting_goes_by_what_was_measured(source: tuple[Path, Path]) -> None:
+    query = "SELECT g, count(*) AS n FROM events WHERE g = 40 GROUP BY g ORDER BY n"
+    raw = [row[1] for row in ask(source, query, epsilon=0.5).raw]
+    assert raw == sorted(raw)
+    assert raw[0] < 0

@@ -1,0 +1,37 @@
+"""The generated mutants fit the package as it is; `python -m tests.mutation` runs them."""
+
+from __future__ import annotations
+
+from tests.mutation import ROOT, candidates, chosen, names, table
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(list(names())) >= 300
+
+
+def test_every_survivor_that_is_explained_is_still_a_mutant() -> None:
+    """An explanation of a line that has gone explains nothing."""
+    assert set(table().same) <= set(names())
+    assert all(len(reason.split()) >= 4 for reason in table().same.values())
+
+
+def test_a_mutant_changes_one_thing_and_compiles() -> None:
+    for held in table().held:
+        source = (ROOT / "probe_sql" / held.file).read_bytes()
+        for mutant in chosen(held, table().seed):
+            changed = mutant.applied(source)
+            compile(changed, mutant.file, "exec")
+            assert changed != source
+            assert len(changed.splitlines()) == len(source.splitlines())
+
+
+def test_a_choice_stays_when_others_are_taken_too() -> None:
+    held = table().held[0]
+    every = candidates(held.file)
+    assert set(chosen(held, 1)) <= set(every)
+
+
+def test_the_tests_that_hold_a_file_are_there() -> None:
+    for held in table().held:
+        for test in held.tests:
+            assert (ROOT / test.partition("::")[0]).exists(), test

@@ -1,0 +1,91 @@
+"""`probe-sql user` and `probe-sql serve`: who may log in, and the server itself."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from argparse import Namespace
+
+from probe_sql.cli.arguments import PROGRAM, UsageError
+from probe_sql.cli.terminal import is_terminal, show_note
+from probe_sql.errors import InterfaceError
+from probe_sql.text import visible
+
+
+def manage_users(arguments: Namespace, policy: str) -> int:
+    """Add, list or remove users, or change a password."""
+    from probe_sql.serve import users
+
+    action, name = arguments.action, arguments.name
+    if (name is None) != (action == "list"):
+        needed = "no name" if action == "list" else "the user's name"
+        raise UsageError(
+            f"{action} takes {needed}",
+            fix=f"{PROGRAM} user DB {action}{'' if action == 'list' else ' NAME'}",
+        )
+    path = users.users_file(arguments.db, policy, arguments.ledger)
+    if action == "list":
+        for one in users.read_users(path).verifiers:
+            print(visible(one))
+        return 0
+    if action == "add":
+        kept = users.add_user(path, name, _password(name))
+        show_note(f"{visible(kept)} may log in.")
+    elif action == "password":
+        users.change_password(path, name, _password(name))
+        show_note(f"The password of {visible(name)} was changed; their sessions end.")
+    else:
+        users.remove_user(path, name)
+        show_note(f"{visible(name)} may not log in any more; their sessions end.")
+        if not users.read_users(path).verifiers:
+            show_note("Nobody is left: the server lets nobody in.")
+    return 0
+
+
+def run_server(arguments: Namespace, policy: str) -> int:
+    """Serve until the process is told to end."""
+    import asyncio
+
+    try:
+        from probe_sql.serve.door import Opening
+        from probe_sql.serve.server import serve
+    except ImportError:
+        raise InterfaceError(
+            "the server needs the library scramp", fix="pip install 'probe-sql[serve]'"
+        ) from None
+    opening = Opening(
+        arguments.db,
+        policy,
+        arguments.ledger,
+        arguments.host,
+        arguments.port,
+        not arguments.no_login,
+        arguments.tls_cert,
+        arguments.tls_key,
+        arguments.tls_self_signed,
+    )
+    asyncio.run(serve(opening, _listening))
+    return 0
+
+
+def _listening(host: str, port: int, name: str) -> None:
+    print(visible(f"listening on {host}:{port}, database {name}"), flush=True)
+
+
+def _password(name: str) -> str:
+    """A password typed twice without being shown, or the first line of standard input."""
+    if not is_terminal(sys.stdin):
+        line = sys.stdin.readline()
+        if not line.strip():
+            raise UsageError(
+                "standard input has no password", fix=f"{PROGRAM} user DB add NAME < FILE"
+            )
+        return line.rstrip("\r\n")
+    try:
+        first = getpass.getpass(f"Password for {visible(name)}: ")
+        second = getpass.getpass("The same again: ")
+    except EOFError:
+        raise UsageError("no password was given", fix="type one, or pipe it in") from None
+    if first != second:
+        raise InterfaceError("the two passwords differ", fix="try again")
+    return first

@@ -1,0 +1,175 @@
+"""The statements of a session itself: transactions, settings, cursors. All but FETCH are free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from probe_sql.errors import SqlError
+from probe_sql.serve import statements as sql
+from probe_sql.serve import types
+from probe_sql.serve.analyst import Result
+from probe_sql.serve.desk import Command, Desk, Portal, Prepared
+from probe_sql.serve.messages import Field
+from probe_sql.serve.reports import Complaint
+from probe_sql.serve.statements import Statement
+
+
+async def begin(desk: Desk, _: Statement) -> Result:
+    """Open a transaction."""
+    already = desk.state != "I"
+    if not already:
+        desk.state, desk.asked, desk.before = "T", False, desk.settings.copy()
+    return Result("BEGIN", notices=("there is a transaction already",) if already else ())
+
+
+async def commit(desk: Desk, _: Statement) -> Result:
+    """End a transaction; one that failed is rolled back."""
+    failed, desk.state = desk.state == "E", "I"
+    for name, value in desk.local.items():
+        desk.settings.set(name, value)
+    desk.end_transaction()
+    return Result("ROLLBACK" if failed else "COMMIT")
+
+
+async def rollback(desk: Desk, given: Statement) -> Result:
+    """End a transaction as if it had not been, but for what it cost."""
+    words = [token.upper for token in given.tokens]
+    notices = ("ROLLBACK refunds nothing: what was asked stays charged",) if desk.asked else ()
+    if "TO" in words:
+        desk.state = "T" if desk.state == "E" else desk.state
+        return Result("ROLLBACK", notices=notices)
+    if desk.state != "I":
+        desk.settings.restore(desk.before)
+    desk.state = "I"
+    desk.end_transaction()
+    return Result("ROLLBACK", notices=notices)
+
+
+async def savepoint(_: Desk, given: Statement) -> Result:
+    """Name a point of a transaction; nothing could be undone, so the name is enough."""
+    return Result(given.verb)
+
+
+async def set_setting(desk: Desk, given: Statement) -> Result:
+    """Set a setting; the accuracy of answers among them."""
+    setting = sql.read_set(given)
+    if setting is not None:
+        if setting.local and desk.state == "T":
+            desk.local.setdefault(setting.name, desk.settings.show(setting.name))
+        desk.settings.set(setting.name, setting.value)
+    return Result("SET")
+
+
+async def reset(desk: Desk, given: Statement) -> Result:
+    """Give a setting back its default."""
+    name, _ = sql.dotted(given.tokens[1:])
+    if name == "all":
+        desk.settings.reset()
+    else:
+        desk.settings.set(name, None)
+    return Result("RESET")
+
+
+async def show(desk: Desk, given: Statement) -> Result:
+    """Show a setting, what remains, or the last answer; free."""
+    if [token.upper for token in given.tokens[1:]] == ["ALL"]:
+        columns = (Field("name", types.TEXT), Field("setting", types.TEXT))
+        return Result("SHOW", columns, tuple(desk.settings.everything().items()))
+    words = [token.upper for token in given.tokens[1:]]
+    known = {
+        ("TIME", "ZONE"): "timezone",
+        ("TRANSACTION", "ISOLATION", "LEVEL"): "transaction_isolation",
+    }
+    name = known.get(tuple(words)) or sql.dotted(given.tokens[1:])[0]
+    if name == "probe.remaining":
+        left = await desk.aside(lambda: desk.analyst.session.budget.remaining)
+        return Result.of_texts("SHOW", name, [f"{left:.12g}"])
+    if name == "probe.answer":
+        return Result.of_texts("SHOW", name, [await desk.aside(desk.analyst.last_answer)])
+    return Result.of_texts("SHOW", name, [desk.settings.show(name)])
+
+
+async def discard(desk: Desk, given: Statement) -> Result:
+    """Forget what the session keeps."""
+    what = given.tokens[1].upper if len(given.tokens) > 1 else ""
+    if what == "ALL":
+        if desk.state != "I":
+            raise Complaint("25001", "DISCARD ALL cannot run inside a transaction")
+        desk.settings.reset()
+        desk.prepared.clear()
+        desk.portals.clear()
+    return Result(f"DISCARD {what}".strip())
+
+
+async def deallocate(desk: Desk, given: Statement) -> Result:
+    """Forget prepared statements."""
+    rest = [token for token in given.tokens[1:] if token.upper != "PREPARE"]
+    if rest and rest[0].upper == "ALL":
+        desk.prepared.clear()
+        return Result("DEALLOCATE ALL")
+    if rest:
+        desk.prepared.pop(rest[0].value, None)
+    return Result("DEALLOCATE")
+
+
+async def declare(desk: Desk, given: Statement) -> Result:
+    """Keep a query under a name; it is charged when it is first fetched from."""
+    declared = sql.read_declare(given)
+    if desk.state == "I" and not declared.hold:
+        raise Complaint("25P01", "a cursor lives in a transaction", fix="BEGIN, then DECLARE")
+    if declared.name in desk.portals:
+        raise Complaint("42P03", f"there is a cursor {declared.name} already")
+    if not desk.asks(declared.query):
+        raise SqlError("a cursor is for a query", fix="DECLARE c CURSOR FOR SELECT ...")
+    desk.room(desk.portals, declared.name)
+    portal = Portal(Prepared(declared.query), hold=declared.hold)
+    if declared.hold:  # it must have its rows before the transaction ends
+        portal.result = await desk.run(declared.query)
+    else:
+        await desk.fields(declared.query, ())
+    desk.portals[declared.name] = portal
+    return Result("DECLARE CURSOR", notices=portal.result.notices if portal.result else ())
+
+
+async def fetch(desk: Desk, given: Statement) -> Result:
+    """The next rows of a cursor."""
+    wanted = sql.read_fetch(given)
+    part = await desk.execute(wanted.name, wanted.limit or 0)
+    rows = () if wanted.limit == 0 else part.rows
+    return Result(f"FETCH {len(rows)}", part.result.fields, rows, part.result.notices)
+
+
+async def close(desk: Desk, given: Statement) -> Result:
+    """Forget a cursor."""
+    name = given.tokens[1] if len(given.tokens) > 1 else None
+    if name is None:
+        raise SqlError("CLOSE needs a cursor", fix="CLOSE c")
+    if name.upper == "ALL":
+        desk.portals.clear()
+        return Result("CLOSE CURSOR ALL")
+    desk.portal(name.value)
+    del desk.portals[name.value]
+    return Result("CLOSE CURSOR")
+
+
+async def unlisten(_: Desk, __: Statement) -> Result:
+    """Do nothing: nobody listens here."""
+    return Result("UNLISTEN")
+
+
+RUN: Mapping[str, Command] = {
+    **dict.fromkeys(sql.BEGIN, begin),
+    **dict.fromkeys(sql.COMMIT, commit),
+    **dict.fromkeys(sql.ROLLBACK, rollback),
+    "SAVEPOINT": savepoint,
+    "RELEASE": savepoint,
+    "SET": set_setting,
+    "RESET": reset,
+    "SHOW": show,
+    "DISCARD": discard,
+    "DEALLOCATE": deallocate,
+    "DECLARE": declare,
+    "FETCH": fetch,
+    "CLOSE": close,
+    "UNLISTEN": unlisten,
+}

@@ -1,0 +1,359 @@
+"""One client from its first byte to its last: startup, login, messages, errors."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from probe_sql.errors import ProbeError
+from probe_sql.serve import messages as m
+from probe_sql.serve import statements as sql
+from probe_sql.serve import types
+from probe_sql.serve.analyst import Result, Row
+from probe_sql.serve.auth import MECHANISM, Login, Refused, new_key
+from probe_sql.serve.desk import Desk
+from probe_sql.serve.messages import ProtocolError
+from probe_sql.serve.reports import Complaint, error_report, notice, sqlstate
+from probe_sql.serve.settings import Settings, options_of
+from probe_sql.serve.users import Verifier, normal
+from probe_sql.serve.wire import Gone, Wire
+
+_CHUNK = 1 << 15  # bytes of rows that are sent at a time
+_NO_SETTINGS = frozenset({"user", "database", "options", "replication"})
+
+
+class House(Protocol):
+    """What a conversation needs of the server."""
+
+    limits: Limits
+    login: bool
+    tls_required: bool
+
+    async def encrypt(self, wire: Wire) -> None:
+        """Answer a request for TLS, and go on with it where there is a certificate."""
+
+    async def cancel(self, address: str, wanted: m.Cancel) -> None:
+        """Cancel what another conversation runs, if the key is right."""
+
+    def verifier(self, user: str) -> Verifier:
+        """The verifier of a name, known or not; raises where the door is closed."""
+
+    async def patience(self, user: str, address: str) -> None:
+        """Wait as long as earlier failures ask for."""
+
+    def tried(self, user: str, address: str, *, right: bool) -> None:
+        """Remember how a login ended."""
+
+    def desk(self, user: str, database: str, settings: Settings, wire: Wire) -> Desk:
+        """A desk for a user who has logged in; raises where there is no such database."""
+
+    def log(self, event: str, **facts: str | int | None) -> None:
+        """Write an event into the log."""
+
+
+class Conversation:
+    """The state machine of one connection."""
+
+    def __init__(self, wire: Wire, house: House, process: int) -> None:
+        self._wire = wire
+        self._house = house
+        self._task: asyncio.Task[None] | None = None
+        self._waits = False
+        self._skipping = False
+        self._ending: Complaint | None = None
+        self.process = process
+        self.key = new_key()
+        self.user: str | None = None  # None until the login is over
+        self.verifier: Verifier | None = None
+        self.desk: Desk | None = None
+
+    # --- from outside ---
+
+    def end(self, code: str, why: str) -> None:
+        """End this conversation: at once if it is idle, else with the statement that runs."""
+        self._ending = self._ending or Complaint(code, why)
+        if self.desk is not None:
+            self.desk.cancel(why)
+        if self._waits and self._task is not None:
+            self._task.cancel()
+
+    @property
+    def address(self) -> str:
+        """Where the client is."""
+        return self._wire.address
+
+    @property
+    def busy(self) -> bool:
+        """Whether a statement runs."""
+        return self.desk is not None and not self._waits
+
+    async def run(self) -> None:
+        """Talk with the client until either leaves."""
+        self._task = asyncio.current_task()
+        try:
+            async with asyncio.timeout(self._house.limits.login_seconds):
+                begun = await self._begin()
+            if begun:
+                await self._talk()
+        except (Gone, TimeoutError):
+            pass
+        except (ProtocolError, ProbeError) as error:
+            if error is not self._ending:
+                self._wire.write(error_report(error, fatal=True))
+        except asyncio.CancelledError:
+            if self._ending is None:
+                raise
+        finally:
+            if self._ending is not None:
+                self._wire.write(error_report(self._ending, fatal=True))
+            self._wire.close()
+            if self.desk is not None:
+                await self.desk.leave()
+
+    # --- startup and login ---
+
+    async def _begin(self) -> bool:
+        """Everything until the client may ask; False where it only wanted to cancel."""
+        startup = await self._startup()
+        if startup is None:
+            return False
+        parameters = startup.parameters
+        if self._house.tls_required and not self._wire.encrypted:
+            raise Complaint(
+                "28000", "this server takes encrypted connections only", fix="sslmode=require"
+            )
+        user = parameters.get("user", "")
+        if not user:
+            raise Complaint("28000", "no user is named", fix="user=maria")
+        unknown = [name for name in parameters if name.startswith("_pq_.")]
+        if startup.minor or unknown:
+            self._wire.write(m.negotiate(0, unknown))
+        if self._house.login:
+            await self._log_in(user)
+        self._wire.write(m.authentication(0))
+        user = normal(user)
+        settings = Settings(user)
+        self._configure(settings, parameters)
+        self.desk = self._house.desk(user, parameters.get("database", user), settings, self._wire)
+        self.user = user
+        for name, value in settings.reported().items():
+            self._wire.write(m.parameter_status(name, value))
+        self._wire.write(m.key_data(self.process, self.key) + m.ready(self.desk.state))
+        self._house.log("session", user=user, address=self._wire.address, process=self.process)
+        return True
+
+    async def _startup(self) -> m.Startup | None:
+        for _ in range(4):  # GSS, TLS, and the startup itself: nobody needs more
+            size = struct.unpack("!I", await self._wire.read(4))[0]
+            if not 8 <= size <= self._house.limits.login_bytes:
+                raise ProtocolError("the first message has an impossible length")
+            first = m.decode_first(await self._wire.read(size - 4))
+            match first:
+                case m.Startup():
+                    return first
+                case m.Cancel():
+                    await self._house.cancel(self._wire.address, first)
+                    return None
+                case m.GssRequest():
+                    self._wire.write(b"N")
+                case m.TlsRequest():
+                    if self._wire.encrypted:
+                        raise ProtocolError("the connection is encrypted already")
+                    await self._house.encrypt(self._wire)
+        raise ProtocolError("too many requests before the startup message")
+
+    async def _log_in(self, user: str) -> None:
+        address = self._wire.address
+        verifier = self._house.verifier(user)
+        await self._house.patience(user, address)
+        login = Login(verifier)
+        self._wire.write(m.mechanisms([MECHANISM]))
+        try:
+            self._wire.write(m.authentication(11, login.first(await self._sasl())))
+            proof = login.last(await self._sasl())
+        except Refused:
+            self._house.tried(user, address, right=False)
+            raise Complaint("28P01", "the user or the password is wrong") from None
+        if self._house.verifier(user) != verifier:  # removed or changed meanwhile
+            raise Complaint("28P01", "the user or the password is wrong")
+        self._house.tried(user, address, right=True)
+        self.verifier = verifier
+        self._wire.write(m.authentication(12, proof))
+
+    async def _sasl(self) -> bytes:
+        message = await self._message(self._house.limits.login_bytes)
+        if not isinstance(message, m.Sasl):
+            raise ProtocolError("a message of another kind came while logging in")
+        return message.body
+
+    def _configure(self, settings: Settings, parameters: Mapping[str, str]) -> None:
+        if parameters.get("replication", "false").lower() not in ("false", "off", "no", "0"):
+            raise Complaint("0A000", "there is no replication here")
+        wanted = options_of(parameters.get("options", ""))
+        wanted |= {
+            name: value
+            for name, value in parameters.items()
+            if name not in _NO_SETTINGS and not name.startswith("_pq_.")
+        }
+        for name, value in wanted.items():
+            settings.set(name, value)
+
+    # --- messages ---
+
+    async def _message(self, most: int) -> m.Message:
+        head = await self._wire.read(5)
+        size = struct.unpack("!I", head[1:])[0] - 4
+        if not 0 <= size <= most:
+            raise ProtocolError("a message has an impossible length")
+        async with asyncio.timeout(self._house.limits.message_seconds):
+            return m.decode(head[:1], await self._wire.read(size))
+
+    async def _next(self) -> m.Message:
+        if self._ending is not None:
+            raise self._ending
+        self._waits = True
+        try:
+            async with asyncio.timeout(self._house.limits.idle_seconds):
+                return await self._message(self._house.limits.message_bytes)
+        finally:
+            self._waits = False
+
+    async def _talk(self) -> None:
+        while not isinstance(message := await self._next(), m.Terminate):
+            # Between an error and Sync nothing is executed, so nothing is charged.
+            if self._skipping and not isinstance(message, m.Sync):
+                continue
+            try:
+                await self._handle(message)
+            except (Gone, ProtocolError, TimeoutError):
+                raise
+            except Exception as error:
+                self._fail(error, message)
+            await self._drain()
+
+    def _fail(self, error: Exception, message: m.Message) -> None:
+        assert self.desk is not None
+        self.desk.failed()
+        code = sqlstate(error) if isinstance(error, ProbeError) else type(error).__name__
+        self._house.log("error", user=self.user, process=self.process, code=code)
+        self._wire.write(error_report(error))
+        if isinstance(message, m.Query):
+            self._wire.write(m.ready(self.desk.state))
+        else:
+            self._skipping = True
+
+    async def _drain(self) -> None:
+        async with asyncio.timeout(self._house.limits.message_seconds):
+            await self._wire.drain()
+
+    async def _handle(self, message: m.Message) -> None:
+        desk, write = self.desk, self._wire.write
+        assert desk is not None
+        match message:
+            case m.Query(text):
+                await self._query(text)
+                write(m.ready(desk.state))
+            case m.Parse(name, text, declared):
+                await desk.parse(name, text, declared)
+                write(m.PARSE_COMPLETE)
+            case m.Bind():
+                desk.bind(message)
+                write(m.BIND_COMPLETE)
+            case m.Describe("S", name):
+                oids, fields = await desk.describe_statement(name)
+                write(m.parameter_description(oids))
+                write(m.NO_DATA if fields is None else m.row_description(fields))
+            case m.Describe(_, name):
+                fields, formats = await desk.describe_portal(name)
+                write(m.NO_DATA if fields is None else m.row_description(fields, formats))
+            case m.Execute(name, limit):
+                await self._execute(name, limit)
+            case m.Close(kind, name):
+                desk.close(kind, name)
+                write(m.CLOSE_COMPLETE)
+            case m.Sync():
+                self._skipping = False
+                desk.sync()
+                write(m.ready(desk.state))
+            case m.Flush():
+                pass
+            case m.Other():
+                raise Complaint("0A000", "COPY and function calls are not supported")
+            case _:
+                raise ProtocolError("a message of this kind has no place here")
+
+    async def _query(self, text: str) -> None:
+        assert self.desk is not None
+        found = sql.split(text)
+        if not found:
+            self._wire.write(m.EMPTY_QUERY)
+        for statement in found:
+            told = self.desk.settings.reported()
+            result = await self.desk.run(statement)
+            self._remark(result, told)
+            if result.fields is not None:
+                self._wire.write(m.row_description(result.fields))
+                await self._rows(result, result.rows, ())
+            self._wire.write(m.command_complete(result.tag))
+
+    async def _execute(self, name: str, limit: int) -> None:
+        assert self.desk is not None
+        told = self.desk.settings.reported()
+        part = await self.desk.execute(name, limit)
+        self._remark(part.result, told)
+        await self._rows(part.result, part.rows, part.formats)
+        if part.tag is None:
+            self._wire.write(m.PORTAL_SUSPENDED)
+        else:
+            self._wire.write(m.command_complete(part.tag) if part.tag else m.EMPTY_QUERY)
+
+    def _remark(self, result: Result, told: Mapping[str, str]) -> None:
+        assert self.desk is not None
+        for text in result.notices:
+            self._wire.write(notice(text))
+        if result.charged:
+            self._house.log("answer", user=self.user, process=self.process)
+        for name, value in self.desk.settings.reported().items():
+            if told[name] != value:
+                self._wire.write(m.parameter_status(name, value))
+
+    async def _rows(self, result: Result, rows: Sequence[Row], formats: Sequence[int]) -> None:
+        fields = result.fields or ()
+        if len(formats) not in (0, 1, len(fields)):
+            raise Complaint("08P01", "there are more or fewer formats than columns")
+        binary = [m.format_of(formats, place) == 1 for place in range(len(fields))]
+        waiting = bytearray()
+        for row in rows:
+            waiting += m.data_row(
+                [
+                    types.encode(value, field.oid, as_binary)
+                    for value, field, as_binary in zip(row, fields, binary, strict=True)
+                ]
+            )
+            if len(waiting) > _CHUNK:
+                self._wire.write(bytes(waiting))
+                waiting.clear()
+                await self._drain()
+        self._wire.write(bytes(waiting))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a client may take: seconds, bytes, numbers of connections and questions."""
+
+    login_seconds: float = 60.0
+    login_bytes: int = 10_000
+    strangers: int = 100  # connections that have not logged in
+    strangers_each: int = 50  # of those from one address
+    connections: int = 1000
+    idle_seconds: float = 3600.0
+    message_seconds: float = 60.0  # from the first to the last byte of a message, or of a result
+    message_bytes: int = 1_000_000
+    statement_seconds: float = 600.0
+    result_rows: int = 1_000_000
+    scans: int = 4  # at once
+    waiting: int = 100
+    drain_seconds: float = 30.0

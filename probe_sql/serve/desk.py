@@ -1,0 +1,382 @@
+"""What one session keeps between messages: its settings, transaction, statements and portals.
+
+A question is charged when its portal is first executed, and only then: preparing, describing,
+fetching on and closing are free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from probe_sql.errors import NotSupportedError, ProbeError, Span, SqlError
+from probe_sql.serve import statements as sql
+from probe_sql.serve import types
+from probe_sql.serve.analyst import Analyst, Result, Row, Stop, Turns
+from probe_sql.serve.catalogue import Facts, is_about_catalogue
+from probe_sql.serve.messages import Bind, Field, format_of
+from probe_sql.serve.reports import Complaint
+from probe_sql.serve.settings import OWN, Settings
+from probe_sql.serve.statements import Statement
+from probe_sql.session import Connection
+
+T = TypeVar("T")
+Fields = tuple[Field, ...] | None
+MOST_KEPT = 100  # statements, and portals
+_EMPTY = Result("")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of a portal to send, and the tag where it is at its end (None: there are more)."""
+
+    result: Result
+    rows: Sequence[Row]
+    formats: tuple[int, ...]
+    tag: str | None
+
+
+Command = Callable[["Desk", Statement], Awaitable[Result]]
+
+
+@dataclass(slots=True)
+class Means:
+    """What the sessions of a server share: threads, turns for questions that scan, the catalogue,
+    and the statements of a session by their first word."""
+
+    scans: Executor
+    others: Executor
+    look_ups: Executor
+    turns: Turns
+    facts: Facts
+    commands: Mapping[str, Command]
+    statement_seconds: float
+    present: Callable[[], bool] = field(default=lambda: True)
+
+
+class Desk:
+    """One session of one analyst; `state` is I (idle), T (in a transaction) or E (it failed)."""
+
+    def __init__(self, analyst: Analyst, settings: Settings, means: Means) -> None:
+        self.analyst = analyst
+        self.settings = settings
+        self.state = "I"
+        self._means = means
+        self.prepared: dict[str, Prepared] = {}
+        self.portals: dict[str, Portal] = {}
+        self._stop: Stop | None = None
+        self.asked = False  # in this transaction
+        self.before = settings.copy()
+        self.local: dict[str, str] = {}
+
+    # --- what other connections and the server may do ---
+
+    def cancel(self, why: str) -> None:
+        """End what runs now, if anything does."""
+        if self._stop is not None:
+            self._stop.now(why)
+
+    def move(self, session: Connection, facts: Facts) -> None:
+        """Go on with another opening of the database, under its owner's new policy."""
+        self.analyst.session = session
+        self._means.facts = facts
+
+    async def leave(self) -> None:
+        """End the session."""
+        await self.aside(self.analyst.session.close)
+
+    # --- the extended protocol ---
+
+    async def parse(self, name: str, text: str, declared: Sequence[int]) -> None:
+        """Keep a statement. What can be checked without its parameters is checked now."""
+        found = sql.split(text)
+        if len(found) > 1:
+            raise Complaint(
+                "42601", "a prepared statement is one statement", fix="send one at a time"
+            )
+        if name and name in self.prepared:
+            raise Complaint(
+                "42P05", f"there is a prepared statement {name} already", fix="close it first"
+            )
+        self.room(self.prepared, name)
+        given = found[0] if found else None
+        self._admit(given)
+        self.prepared[name] = await self._typed(given, declared)
+
+    async def _typed(self, given: Statement | None, declared: Sequence[int]) -> Prepared:
+        if given is None:
+            return Prepared(None)
+        numbers = given.parameters
+        count = max((*numbers, len(declared)), default=0)
+        if count > 1000 or 0 in numbers:
+            raise SqlError("parameters are numbered from $1 to $1000", fix="WHERE age > $1")
+        oids = [*declared, *([0] * (count - len(declared)))]
+        if self.asks(given):
+            known = [oids[number - 1] for number in numbers]
+            places = [token.start for token in given.tokens if token.kind == "parameter"]
+            accuracy = dict(self.settings.accuracy)
+            if numbers:
+                guessed = await self.aside(
+                    lambda: self.analyst.parameter_types(given.marked(), places, known, accuracy)
+                )
+                for number, oid in zip(numbers, guessed, strict=True):
+                    oids[number - 1] = oid
+            else:
+                await self._located(given, lambda: self.analyst.fields(given.text, (), accuracy))
+        for number in given.listed:
+            oids[number - 1] = oids[number - 1] or types.TEXTS_LIST
+        return Prepared(given, tuple(oid or types.TEXT for oid in oids))
+
+    def bind(self, message: Bind) -> None:
+        """Make a portal of a statement and its parameters."""
+        prepared = self._statement(message.statement)
+        if len(message.values) != len(prepared.oids):
+            raise Complaint(
+                "08P01",
+                f"the statement has {len(prepared.oids)} parameters, "
+                f"and {len(message.values)} were given",
+            )
+        values = tuple(
+            types.decode(data, oid, format_of(message.formats, place) == 1, place + 1)
+            for place, (data, oid) in enumerate(zip(message.values, prepared.oids, strict=True))
+        )
+        if message.portal and message.portal in self.portals:
+            raise Complaint("42P03", f"there is a cursor {message.portal} already")
+        self.room(self.portals, message.portal)
+        self.portals[message.portal] = Portal(prepared, values, message.results)
+
+    async def describe_statement(
+        self, name: str
+    ) -> tuple[tuple[int, ...], tuple[Field, ...] | None]:
+        """The types of a statement's parameters, and its columns; None where it has no rows."""
+        prepared = self._statement(name)
+        values = tuple(map(types.example, prepared.oids))
+        given = prepared.statement
+        if given is not None and is_about_catalogue(given):
+            try:  # a value that is no example may be needed, or none at all
+                return prepared.oids, await self.fields(given, values)
+            except NotSupportedError:
+                return prepared.oids, await self.fields(given, [None] * len(values))
+        return prepared.oids, await self.fields(given, values)
+
+    async def describe_portal(self, name: str) -> tuple[Fields, tuple[int, ...]]:
+        """The columns of a portal and their formats."""
+        portal = self.portal(name)
+        if portal.result is not None:
+            return portal.result.fields, portal.formats
+        return await self.fields(portal.prepared.statement, portal.values), portal.formats
+
+    async def execute(self, name: str, limit: int) -> Part:
+        """Run a portal, or go on with it; it spends the first time only."""
+        portal = self.portal(name)
+        fresh = portal.result is None
+        if portal.result is None:
+            portal.result = await self.run(portal.prepared.statement, portal.values)
+        result = (
+            portal.result
+            if fresh
+            else Result(portal.result.tag, portal.result.fields, portal.result.rows)
+        )
+        end = len(result.rows) if limit <= 0 else min(len(result.rows), portal.sent + limit)
+        rows = result.rows[portal.sent : end]
+        count, portal.sent = end - portal.sent, end
+        if result.fields is None:
+            return Part(result, (), (), result.tag)
+        if end < len(result.rows) or (limit > 0 and count == limit):
+            return Part(result, rows, portal.formats, None)
+        verb = result.tag.split(" ")[0]
+        tag = f"{verb} {count}" if " " in result.tag else result.tag
+        return Part(result, rows, portal.formats, tag)
+
+    def close(self, kind: str, name: str) -> None:
+        """Forget a statement or a portal; one that is not there is no error."""
+        (self.prepared if kind == "S" else self.portals).pop(name, None)
+
+    def sync(self) -> None:
+        """End a series of messages: outside of a transaction its portals end with it."""
+        if self.state == "I":
+            self.end_portals()
+
+    def failed(self) -> None:
+        """An error: a transaction that is open has failed."""
+        if self.state == "T":
+            self.state = "E"
+
+    # --- statements ---
+
+    async def run(self, given: Statement | None, values: Sequence[Any] = ()) -> Result:
+        """Run one statement, which spends if it is a question to the data."""
+        self._admit(given)
+        if given is None:
+            return _EMPTY
+        if self.asks(given):
+            return await self._ask(given, values)
+        if is_about_catalogue(given):
+            return await self._look_up(given, values)
+        verb = given.verb
+        refused = sql.refusal(verb)
+        if refused is not None:
+            raise refused
+        command = self._means.commands.get(verb)
+        if command is None:
+            raise SqlError(
+                f"{verb or 'this'} is no statement of this server",
+                fix="SELECT ... FROM ... GROUP BY ... HAVING ...",
+            )
+        return await command(self, given)
+
+    def _admit(self, given: Statement | None) -> None:
+        if self.state == "E" and not (
+            given is not None and given.verb in sql.COMMIT | sql.ROLLBACK
+        ):
+            raise Complaint(
+                "25P02",
+                "the transaction has failed: nothing more is executed or charged in it",
+                fix="ROLLBACK",
+            )
+
+    def asks(self, given: Statement) -> bool:
+        """Whether a statement is a question to the data."""
+        return given.verb in sql.ASKS and not is_about_catalogue(given)
+
+    async def _ask(self, given: Statement, values: Sequence[Any]) -> Result:
+        ordered = _in_order(given, values)
+        text, accuracy = given.marked(), dict(self.settings.accuracy)
+        stop = Stop()
+        loop = asyncio.get_running_loop()
+        seconds = min(self._means.statement_seconds, self.settings.patience or float("inf"))
+        timer = loop.call_later(
+            seconds, stop.now, f"the statement took longer than {seconds:g} seconds"
+        )
+        self._stop = stop
+        self.asked = True
+        try:
+            await self._means.turns.take(self.analyst.user, stop)
+            try:
+                if not self._means.present():
+                    stop.now("the client has left")
+                work = lambda: self.analyst.ask(text, ordered, accuracy, stop)  # noqa: E731
+                result = await self._located(given, work, self._means.scans)
+            finally:
+                self._means.turns.give()
+        finally:
+            self._stop = None
+            timer.cancel()
+        return result
+
+    async def _look_up(self, given: Statement, values: Sequence[Any]) -> Result:
+        """Answer from the catalogue, which is free."""
+        session, user = self.analyst.session, self.analyst.user
+        _in_order(given, values)
+
+        def work() -> Result:
+            own = any(token.value + "." == OWN for token in given.tokens)
+            entries = session.ledger() if own else ()
+            return self._means.facts.ask(given, values, user, session.budget, entries)
+
+        return await self._located(given, work, self._means.look_ups)
+
+    async def fields(self, given: Statement | None, values: Sequence[Any] = ()) -> Fields:
+        """The columns of a statement, free of charge; None where it has no rows."""
+        if given is None:
+            return None
+        if self.asks(given):
+            ordered = _in_order(given, values)
+            accuracy = dict(self.settings.accuracy)
+            return await self._located(
+                given, lambda: self.analyst.fields(given.marked(), ordered, accuracy)
+            )
+        if is_about_catalogue(given):
+            return (await self._look_up(given, values)).fields
+        if given.verb == "SHOW":
+            return (await self._means.commands["SHOW"](self, given)).fields
+        if given.verb == "FETCH":
+            return (await self.describe_portal(sql.read_fetch(given).name))[0]
+        return None
+
+    def end_transaction(self) -> None:
+        """Forget what belongs to a transaction."""
+        self.asked = False
+        self.local = {}
+        self.end_portals()
+
+    def end_portals(self) -> None:
+        """Forget the portals that end with a transaction."""
+        self.portals = {
+            name: portal
+            for name, portal in self.portals.items()
+            if portal.hold and portal.result is not None
+        }
+
+    # --- helpers ---
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Run work that does not scan in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._means.others, work)
+
+    async def _located(
+        self, given: Statement, work: Callable[[], T], where: Executor | None = None
+    ) -> T:
+        """Run work in a thread; a place that its error names is one of the client's text."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(where or self._means.others, work)
+        except ProbeError as error:
+            if error.span is not None:
+                start, end = error.span.start + given.offset, error.span.end + given.offset
+                error.span = Span(start, end)
+            raise
+
+    def _statement(self, name: str) -> Prepared:
+        if name not in self.prepared:
+            raise Complaint("26000", f"there is no prepared statement {name!r}")
+        return self.prepared[name]
+
+    def portal(self, name: str) -> Portal:
+        """A portal by its name."""
+        if name not in self.portals:
+            raise Complaint("34000", f"there is no cursor {name!r}", fix="BEGIN, then DECLARE it")
+        return self.portals[name]
+
+    def room(self, kept: dict[str, Any], name: str) -> None:
+        """Refuse to keep more than a session may."""
+        if len(kept) >= MOST_KEPT and name not in kept:
+            raise Complaint(
+                "53400",
+                f"this session keeps {MOST_KEPT} statements or cursors already",
+                fix="close some, or DISCARD ALL",
+            )
+
+
+def _in_order(given: Statement, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of the parameters in the order of the text."""
+    missing = [number for number in given.parameters if not 0 < number <= len(values)]
+    if missing:
+        raise Complaint(
+            "42P02", f"there is no value for ${missing[0]}",
+            fix="bind it, or write the value into the query",
+        )  # fmt: skip
+    return tuple(values[number - 1] for number in given.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement that was parsed, and the types of its parameters by number."""
+
+    statement: Statement | None
+    oids: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement with its parameters; once executed, its result and how far it was sent."""
+
+    prepared: Prepared
+    values: tuple[Any, ...] = ()
+    formats: tuple[int, ...] = ()
+    hold: bool = False
+    result: Result | None = None
+    sent: int = 0

@@ -1,0 +1,327 @@
+"""What a client's text asks for: its statements, their parameters, and what each one is.
+
+A statement of the session (BEGIN, SET, FETCH ...) is read here as a whole. A question to the data
+is passed on as it is, and read again by the dialect, which alone decides what is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probe_sql.errors import NotSupportedError, Span, SqlError
+
+LONGEST = 200_000  # characters: reading more would keep other sessions waiting
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>\s+|--[^\n]*)
+  | (?P<comment>/\*)
+  | (?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*')
+  | (?P<name>"(?:[^"]|"")*")
+  | (?P<parameter>\$\d{1,5}(?!\w))
+  | (?P<dollar>\$(?P<tag>[A-Za-z_\x80-\U0010ffff]\w*)?\$)
+  | (?P<word>[^\W\d][\w$]*)
+  | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
+  | (?P<open>['"])
+  | (?P<sign>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, name, string, number, parameter or sign, and its place in the text."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def upper(self) -> str:
+        """A word in capitals; empty for a name in quotes or a string."""
+        return self.text.upper() if self.kind in ("word", "sign", "number") else ""
+
+    @property
+    def value(self) -> str:
+        """What a name or a string means."""
+        if self.kind == "name":
+            return self.text[1:-1].replace('""', '"')
+        if self.kind == "string":
+            return self.text.lstrip("eE")[1:-1].replace("''", "'")
+        return self.text.lower() if self.kind == "word" else self.text
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text, without blanks and comments."""
+    found: list[Token] = []
+    at = 0
+    while match := _TOKEN.match(text, at):
+        kind, end = str(match.lastgroup), match.end()
+        if kind == "comment":
+            end = _comment_end(text, at)
+        elif match["dollar"] is not None:
+            kind, end = "string", text.find(match["dollar"], end)
+            if end < 0:
+                raise _unclosed(at)
+            end += len(match["dollar"])
+        elif kind == "open":
+            raise _unclosed(at)
+        if kind not in ("blank", "comment"):
+            found.append(Token(kind, text[at:end], at, end))
+        at = end
+    return found
+
+
+def _comment_end(text: str, start: int) -> int:
+    depth, at = 1, start + 2
+    while depth:
+        match = re.compile(r"/\*|\*/").search(text, at)
+        if match is None:
+            raise _unclosed(start)
+        depth += 1 if match[0] == "/*" else -1
+        at = match.end()
+    return at
+
+
+def _unclosed(at: int) -> SqlError:
+    return SqlError(
+        "a quote or comment is not closed",
+        fix="close every ' and \" and /* comment",
+        span=Span(at, at + 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: its text, its tokens (places count from its own start), and where it stood."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    offset: int = 0
+
+    @property
+    def verb(self) -> str:
+        """Its first word, in capitals."""
+        return next((token.upper for token in self.tokens if token.text != "("), "")
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The numbers of its parameters, in the order of the text."""
+        return tuple(int(t.text[1:]) for t in self.tokens if t.kind == "parameter")
+
+    @property
+    def listed(self) -> tuple[int, ...]:
+        """The numbers of the parameters that ANY goes through: lists, if nobody says otherwise."""
+        behind = zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
+        return tuple(
+            int(third.text[1:])
+            for first, second, third in behind
+            if first.upper == "ANY" and second.text == "(" and third.kind == "parameter"
+        )
+
+    def marked(self) -> str:
+        """The text with ? for each parameter, every place kept."""
+        text = self.text
+        for token in self.tokens:
+            if token.kind == "parameter":
+                mark = "?".ljust(len(token.text))
+                text = text[: token.start] + mark + text[token.end :]
+        return text
+
+    def after(self, count: int) -> Statement:
+        """What stands behind the first `count` tokens, as a statement of its own."""
+        start = self.tokens[count].start if count < len(self.tokens) else len(self.text)
+        return statement(self.text[start:], self.offset + start)
+
+
+def statement(text: str, offset: int = 0) -> Statement:
+    """One statement from its text."""
+    return Statement(text, tuple(tokens(text)), offset)
+
+
+def split(text: str) -> list[Statement]:
+    """The statements of a text, at each `;` outside of quotes; empty ones are left out."""
+    if len(text) > LONGEST:
+        raise SqlError(f"the text is longer than {LONGEST:,} characters", fix="shorten its lists")
+    found: list[Statement] = []
+    part: list[Token] = []
+    for token in [*tokens(text), Token("sign", ";", len(text), len(text))]:
+        if token.text != ";":
+            part.append(token)
+        elif part:
+            start, end = part[0].start, part[-1].end
+            inner = tuple(Token(t.kind, t.text, t.start - start, t.end - start) for t in part)
+            found.append(Statement(text[start:end], inner, start))
+            part = []
+    return found
+
+
+# --- statements of the session -----------------------------------------------------------
+
+ASKS = frozenset({"SELECT", "WITH", "FROM", "EXPLAIN", "VALUES", "TABLE"})
+BEGIN = frozenset({"BEGIN", "START"})
+COMMIT = frozenset({"COMMIT", "END"})
+ROLLBACK = frozenset({"ROLLBACK", "ABORT"})
+REFUSED = {
+    "changes no data": (
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "MERGE",
+        "TRUNCATE",
+        "COPY",
+        "CREATE",
+        "ALTER",
+        "DROP",
+        "GRANT",
+        "REVOKE",
+        "COMMENT",
+        "LOCK",
+        "VACUUM",
+        "ANALYZE",
+        "ANALYSE",
+        "REINDEX",
+        "CLUSTER",
+        "REFRESH",
+        "IMPORT",
+        "REASSIGN",
+        "SECURITY",
+        "ATTACH",
+        "DETACH",
+        "EXPORT",
+        "INSTALL",
+        "USE",
+    ),
+    "has no channels, procedures or files": (
+        "LISTEN",
+        "NOTIFY",
+        "CALL",
+        "DO",
+        "LOAD",
+        "CHECKPOINT",
+        "PRAGMA",
+    ),
+    "keeps prepared statements in the protocol": ("PREPARE", "EXECUTE"),
+}
+
+
+def refusal(verb: str) -> NotSupportedError | None:
+    """Why a statement is refused by its name, or None where it is not."""
+    for why, verbs in REFUSED.items():
+        if verb in verbs:
+            return NotSupportedError(
+                f"{verb} is not supported",
+                why=f"this server answers questions and {why}",
+                fix="SELECT ... FROM ... GROUP BY ... HAVING ...",
+            )
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """SET: a name and its value, None for DEFAULT; `local` ends with the transaction."""
+
+    name: str
+    value: str | None
+    local: bool = False
+
+
+def read_set(given: Statement) -> Setting | None:
+    """What SET sets; None where it is about transactions, which all read alike."""
+    rest = list(given.tokens[1:])
+    local = bool(rest) and rest[0].upper == "LOCAL"
+    if rest and rest[0].upper in ("LOCAL", "SESSION") and len(rest) > 1:
+        if [t.upper for t in rest[1:3]] == ["CHARACTERISTICS", "AS"]:
+            return None
+        rest = rest[1:]
+    first = rest[0].upper if rest else ""
+    if first == "TRANSACTION":
+        return None
+    if first in ("ROLE", "AUTHORIZATION", "CONSTRAINTS"):
+        raise NotSupportedError(
+            f"SET {first} is not supported",
+            why="who asks and pays is who has logged in",
+            fix="log in as somebody else",
+        )
+    if [t.upper for t in rest[:2]] == ["TIME", "ZONE"]:
+        return Setting("timezone", _setting_value(rest[2:]), local)
+    if first == "NAMES":
+        return Setting("client_encoding", _setting_value(rest[1:]), local)
+    name, used = dotted(rest)
+    if used == len(rest) or (rest[used].text != "=" and rest[used].upper != "TO"):
+        raise SqlError("SET needs a name and a value", fix="SET probe.fdr = 0.05")
+    return Setting(name, _setting_value(rest[used + 1 :]), local)
+
+
+def dotted(rest: Sequence[Token]) -> tuple[str, int]:
+    """A name, perhaps with parts, in small letters; and how many tokens it takes."""
+    parts, used = [], 0
+    while used < len(rest) and rest[used].kind in ("word", "name"):
+        parts.append(rest[used].value.lower())
+        used += 1
+        if used == len(rest) or rest[used].text != ".":
+            break
+        used += 1
+    if not parts:
+        raise SqlError("a name is missing", fix="SHOW probe.remaining")
+    return ".".join(parts), used
+
+
+def _setting_value(rest: Sequence[Token]) -> str | None:
+    if not rest:
+        raise SqlError("a value is missing", fix="SET probe.fdr = 0.05")
+    if [t.upper for t in rest] == ["DEFAULT"]:
+        return None
+    return "".join(", " if t.text == "," else t.value for t in rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """DECLARE: a cursor's name, its query, and whether it outlives the transaction."""
+
+    name: str
+    query: Statement
+    hold: bool
+
+
+def read_declare(given: Statement) -> Declared:
+    """What DECLARE declares."""
+    words = [token.upper for token in given.tokens]
+    if "CURSOR" not in words or "FOR" not in words[words.index("CURSOR") :] or len(words) < 4:
+        raise SqlError("DECLARE needs a name and a query", fix="DECLARE c CURSOR FOR SELECT ...")
+    start = words.index("FOR", words.index("CURSOR"))
+    between = words[words.index("CURSOR") + 1 : start]
+    hold = between == ["WITH", "HOLD"]
+    return Declared(given.tokens[1].value, given.after(start + 1), hold)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """FETCH: a cursor's name and the most rows, None for all."""
+
+    name: str
+    limit: int | None
+
+
+def read_fetch(given: Statement) -> Fetch:
+    """What FETCH fetches: forward alone."""
+    rest = [token for token in given.tokens[1:] if token.upper not in ("FROM", "IN", "FORWARD")]
+    if not rest:
+        raise SqlError("FETCH needs a cursor", fix="FETCH 100 FROM c")
+    *amount, name = rest
+    words = [token.upper for token in amount]
+    forward = given.tokens[1].upper == "FORWARD"
+    if words in ([], ["NEXT"]):
+        return Fetch(name.value, 1)
+    if words == ["ALL"]:
+        return Fetch(name.value, None)
+    if len(words) == 1 and amount[0].kind == "number" and words[0].isdigit():
+        return Fetch(name.value, int(words[0]))
+    raise NotSupportedError(
+        "cursors go forward only",
+        why="their rows are sent once",
+        fix=f"FETCH {'FORWARD ' if forward else ''}100 FROM {name.value}",
+    )

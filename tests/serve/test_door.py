@@ -1,0 +1,350 @@
+"""The door: shut unless opened, the same for known and unknown names, patient with nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe_sql.errors import InterfaceError, Interrupted, OperationalError
+from probe_sql.serve.analyst import Stop, Turns
+from probe_sql.serve.auth import Patience
+from probe_sql.serve.connection import Limits
+from probe_sql.serve.door import Opening, check_opening
+from probe_sql.serve.reports import Complaint
+from probe_sql.serve.users import add_user, change_password, remove_user
+from tests.serve import raw
+from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the key")
+
+
+def opening(clinic: Path, **more: Any) -> Opening:
+    return Opening(str(clinic / "clinic.duckdb"), str(clinic / "clinic.toml"), **more)
+
+
+# --- whether it opens --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["clinic.duckdb", "clinic.toml", "clinic.duckdb.ledger", "clinic.duckdb.ledger.users"]
+)
+@pytest.mark.parametrize("mode", [0o644, 0o620, 0o602])
+def test_it_stays_shut_where_others_can_read_or_write_a_file(
+    clinic: Path, name: str, mode: int
+) -> None:
+    (clinic / "clinic.duckdb.ledger").touch(0o600)
+    check_opening(opening(clinic))
+    (clinic / name).chmod(mode)
+    with pytest.raises(OperationalError, match="by others"):
+        check_opening(opening(clinic))
+
+
+def test_it_stays_shut_where_others_can_read_bounded_tables_or_answers(clinic: Path) -> None:
+    for name in ("clinic.duckdb.bounded", "clinic.duckdb.ledger.answers"):
+        (clinic / name).mkdir(mode=0o755)
+        with pytest.raises(OperationalError, match="by others"):
+            check_opening(opening(clinic))
+        (clinic / name).rmdir()
+
+
+def test_it_stays_shut_where_others_can_write_the_folder(clinic: Path) -> None:
+    clinic.chmod(0o770)
+    with pytest.raises(OperationalError, match="can be written by others"):
+        check_opening(opening(clinic))
+    clinic.chmod(0o1777)  # where nobody can move what is another's
+    check_opening(opening(clinic))
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}"])
+def test_it_stays_shut_without_users(clinic: Path, content: bytes | None) -> None:
+    users = clinic / "clinic.duckdb.ledger.users"
+    users.unlink()
+    if content is not None:
+        users.write_bytes(content)
+        users.chmod(0o600)
+    with pytest.raises(OperationalError):
+        check_opening(opening(clinic))
+    check_opening(opening(clinic, login=False))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"host": "0.0.0.0"}, "would not be encrypted"),
+        ({"host": "::"}, "would not be encrypted"),
+        ({"host": "clinic.example"}, "would not be encrypted"),
+        ({"host": "0.0.0.0", "login": False, "self_signed": True}, "this machine alone"),
+        ({"certificate": "x.pem"}, "go together"),
+        ({"key": "x.pem"}, "go together"),
+        ({"certificate": "x.pem", "key": "y.pem", "self_signed": True}, "already"),
+    ],
+)
+def test_it_stays_shut_off_this_machine_without_encryption_or_login(
+    clinic: Path, more: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InterfaceError, match=says):
+        check_opening(opening(clinic, **more))
+
+
+def test_without_login_everybody_on_this_machine_may_ask(serve: Serve) -> None:
+    served = serve(login=False)
+    with psycopg.connect(served.address("noor", "any"), autocommit=True) as db:
+        assert db.execute(COMMON).fetchone()[0] == "common cold"
+
+
+# --- logging in --------------------------------------------------------------------------
+
+
+def salt_of(served: Running, user: str) -> tuple[list[str], list[int], str]:
+    """The kinds and lengths of all messages of a failed login, and the salt."""
+    kinds, lengths = [], []
+    with raw.Raw(served.host, served.port) as client:
+        client.send(raw.startup(user=user, database="clinic"))
+        found = [client.receive()]
+        first = b"n,,n=,r=abcdefghijklmnop"
+        head = raw.text("SCRAM-SHA-256") + struct.pack("!i", len(first))
+        client.send(raw.message("p", head + first))
+        found.append(client.receive())
+        answer = found[-1][1][4:].decode()
+        nonce = answer.split(",")[0]
+        client.send(raw.message("p", f"c=biws,{nonce},p={'A' * 43}=".encode()))
+        found += client.until("E")
+    for kind, body in found:
+        kinds.append(kind)
+        lengths.append(len(body))
+    return kinds, lengths, answer.split(",")[1]
+
+
+def test_unknown_users_cannot_be_told_from_known_ones(serve: Serve) -> None:
+    served = serve()
+    known, unknown = salt_of(served, "maria"), salt_of(served, "nadia")
+    assert known[:2] == unknown[:2]
+    assert known[2] != unknown[2]
+    assert salt_of(served, "nadia")[2] == unknown[2]  # as a known one's, always the same
+    assert salt_of(served, "maria")[2] == known[2]
+
+
+def test_a_wrong_password_an_unknown_user_and_another_database(serve: Serve) -> None:
+    served = serve()
+    for user, password in (("maria", "wrong horse"), ("nobody", PASSWORD), ("maria", "")):
+        with pytest.raises(psycopg.OperationalError, match="the user or the password is wrong"):
+            psycopg.connect(served.address(user, password or "x"))
+    # Who has not logged in is not told which databases there are.
+    with pytest.raises(psycopg.OperationalError, match="the user or the password is wrong"):
+        psycopg.connect(served.address("maria", "wrong horse", dbname="other"))
+    with pytest.raises(psycopg.OperationalError, match='database "other" does not exist'):
+        psycopg.connect(served.address(dbname="other"))
+
+
+def test_failures_make_the_same_user_and_address_wait_and_nobody_else() -> None:
+    now = [0.0]
+    patience = Patience(first=1.0, most=8.0, remembered=3, clock=lambda: now[0])
+    assert patience.wait("maria", "a") == 0
+    for expected in (1, 2, 4, 8, 8):
+        patience.failed("maria", "a")
+        assert patience.wait("maria", "a") == expected
+        now[0] += 100
+    assert patience.wait("maria", "b") == 0
+    assert patience.wait("noor", "a") == 0
+    patience.failed("noor", "a")
+    waits = [patience.wait("noor", "a") for _ in range(3)]
+    assert waits == [1, 2, 3]  # attempts at once stand in line
+    patience.succeeded("maria", "a")
+    assert patience.wait("maria", "a") == 0
+    for number in range(10):
+        patience.failed(f"u{number}", "a")
+    assert patience.wait("noor", "a") == 0  # forgotten: memory is bounded
+
+
+def test_removing_a_user_or_changing_a_password_ends_their_sessions(serve: Serve) -> None:
+    served = serve()
+    with (
+        psycopg.connect(served.address(), autocommit=True) as maria,
+        psycopg.connect(served.address("noor"), autocommit=True) as noor,
+    ):
+        change_password(served.users, "maria", "battery staple")
+        assert ended(maria) == "57P01"
+        assert noor.execute("SHOW server_encoding").fetchone() == ("UTF8",)
+        remove_user(served.users, "noor")
+        assert ended(noor) == "57P01"
+    with pytest.raises(psycopg.OperationalError, match="wrong"):
+        psycopg.connect(served.address())
+    with psycopg.connect(served.address(password="battery staple"), autocommit=True) as maria:
+        remove_user(served.users, "maria")
+        assert ended(maria) == "57P01"
+    with pytest.raises(psycopg.OperationalError, match="nobody may log in"):
+        psycopg.connect(served.address())
+    add_user(served.users, "maria", PASSWORD)
+    psycopg.connect(served.address()).close()
+    served.users.chmod(0o644)
+    with pytest.raises(psycopg.OperationalError, match="nobody may log in"):
+        psycopg.connect(served.address())
+    served.users.unlink()
+    with pytest.raises(psycopg.OperationalError, match="nobody may log in"):
+        psycopg.connect(served.address())
+
+
+def ended(connection: Any) -> str | None:
+    """How a session ended, within some seconds."""
+    for _ in range(100):
+        try:
+            connection.execute("SHOW server_encoding")
+        except psycopg.Error as error:
+            return str(error.sqlstate)
+        time.sleep(0.05)
+    return None
+
+
+# --- encryption --------------------------------------------------------------------------
+
+
+@needs_openssl
+def test_encrypted_connections_work_and_are_required_off_this_machine(serve: Serve) -> None:
+    served = serve(self_signed=True)
+    with psycopg.connect(served.address(sslmode="require"), autocommit=True) as db:
+        assert db.pgconn.ssl_in_use
+        assert db.execute(COMMON).fetchone()[0] == "common cold"
+    served.server.tls_required = True  # as --host of another address does
+    with pytest.raises(psycopg.OperationalError, match="encrypted connections only"):
+        psycopg.connect(served.address(sslmode="disable"))
+
+
+def test_without_a_certificate_the_answer_is_no(serve: Serve) -> None:
+    served = serve()
+    with raw.Raw(served.host, served.port) as client:
+        client.send(struct.pack("!ii", 8, 80877104))
+        assert client.read(1) == b"N"
+        client.send(raw.TLS_REQUEST)
+        assert client.read(1) == b"N"
+        assert client.log_in("maria", PASSWORD)[-1][0] == "Z"
+
+
+@needs_openssl
+def test_bytes_before_the_handshake_are_an_error(serve: Serve) -> None:
+    served = serve(self_signed=True)
+    with raw.Raw(served.host, served.port) as client:
+        client.send(raw.TLS_REQUEST + raw.startup(user="maria", database="clinic"))
+        assert raw.error_of(client.until("E"))["C"] == "08P01"
+        assert client.until() == [("", b"")]
+    with raw.Raw(served.host, served.port) as client:
+        client.encrypt()
+        client.send(raw.TLS_REQUEST)
+        assert raw.error_of(client.until("E"))["C"] == "08P01"
+
+
+# --- limits ------------------------------------------------------------------------------
+
+
+def test_strangers_have_little_time_and_room(serve: Serve) -> None:
+    limits = Limits(login_seconds=0.5, strangers=2, message_seconds=0.5, message_bytes=5000)
+    served = serve(limits)
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        began = time.monotonic()
+        with contextlib.ExitStack() as stack:
+            slow = [stack.enter_context(raw.Raw(served.host, served.port)) for _ in range(2)]
+            slow[0].send(b"\0\0\0")  # and no more
+            time.sleep(0.1)
+            third = stack.enter_context(raw.Raw(served.host, served.port))
+            assert raw.error_of(third.until("E"))["C"] == "53300"
+            for client in slow:
+                assert client.until() == [("", b"")]
+        assert time.monotonic() - began < 5
+        for first in (b"\x7f\xff\xff\xff", b"\0\0\0\1", struct.pack("!ii", 20_000, 196608)):
+            with raw.Raw(served.host, served.port) as client:
+                client.send(first)
+                assert raw.error_of(client.until("E"))["C"] == "08P01"
+        assert db.execute("SHOW server_encoding").fetchone() == ("UTF8",)
+        with raw.Raw(served.host, served.port) as client:
+            client.log_in("maria", PASSWORD)
+            client.send(b"Q" + struct.pack("!i", 5010))
+            assert raw.error_of(client.until("E"))["C"] == "08P01"
+        with raw.Raw(served.host, served.port) as client:
+            client.log_in("maria", PASSWORD)
+            client.send(b"Q" + struct.pack("!i", 100) + b"SELECT")  # the rest never comes
+            assert client.until()[-1] == ("", b"")
+
+
+def test_idle_sessions_end(serve: Serve) -> None:
+    served = serve(Limits(idle_seconds=0.3))
+    with raw.Raw(served.host, served.port) as client:
+        client.log_in("maria", PASSWORD)
+        began = time.monotonic()
+        assert client.until()[-1] == ("", b"")
+        assert 0.2 < time.monotonic() - began < 5
+
+
+def test_a_wrong_cancel_key_ends_nothing_and_waits_longer_each_time(serve: Serve) -> None:
+    served = serve()
+    with raw.Raw(served.host, served.port) as client:
+        greeting = client.log_in("maria", PASSWORD)
+        process, key = struct.unpack("!II", next(b for kind, b in greeting if kind == "K"))
+        for guess in range(4):
+            with raw.Raw(served.host, served.port) as other:
+                other.send(struct.pack("!iIII", 16, 80877102, process, key ^ (guess + 1)))
+                assert other.until() == [("", b"")]
+        assert served.log.count("wrong cancel key") == 4
+        client.send(raw.query("SHOW server_encoding"))
+        assert client.letters() == "TDCZ"
+    assert served.server._cancels.wait("", "127.0.0.1") > 0.1
+
+
+def test_analysts_take_turns_and_who_is_stopped_leaves_the_line() -> None:
+    async def scene() -> list[str]:
+        turns = Turns(1, 4)
+        served: list[str] = []
+        await turns.take("owner", Stop())
+
+        async def ask(who: str, stop: Stop) -> None:
+            await turns.take(who, stop)
+            served.append(who)
+
+        stops = [Stop() for _ in range(4)]
+        who = ("maria", "maria", "noor", "maria")
+        asked = [
+            asyncio.create_task(ask(name, stop)) for name, stop in zip(who, stops, strict=True)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(Complaint, match="too many questions"):
+            await turns.take("noor", Stop())
+        stops[1].now("cancelled")
+        with pytest.raises(Interrupted):
+            await asked.pop(1)
+        for _ in range(3):
+            turns.give()
+            await asyncio.sleep(0)
+        await asyncio.gather(*asked)
+        turns.give()
+        await asyncio.wait_for(turns.take("x", Stop()), 1)
+        return served
+
+    assert asyncio.run(scene()) == ["maria", "noor", "maria"]
+
+
+def test_sockets_that_vanish_are_forgotten(serve: Serve) -> None:
+    served = serve(Limits(strangers=20, strangers_each=20))
+    for _ in range(100):
+        with socket.create_connection((served.host, served.port)) as one:
+            one.setblocking(True)
+    time.sleep(0.3)
+    assert not served.server._conversations
+    psycopg.connect(served.address()).close()
+
+
+def test_the_log_is_private_and_tells_no_query(serve: Serve) -> None:
+    served = serve()
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        db.execute(COMMON)
+    log = Path(str(served.database) + ".ledger.serve.log")
+    assert os.stat(log).st_mode & 0o777 == 0o600
+    assert '"event": "answer"' in log.read_text()
+    assert "disease" not in log.read_text()

@@ -1,0 +1,225 @@
+"""The server as a process: cancelled, drained, killed; no charge is lost and no scan goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from probe_sql.serve.users import remove_user
+from tests.serve.conftest import COMMON, PASSWORD
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
+
+
+def slow(conditions: int = 200) -> str:
+    """A question that scans for seconds, the longer the more conditions it has."""
+    rule = " OR ".join(f"note LIKE '%{number}%x%y%z%{number}%'" for number in range(conditions))
+    return f"SELECT ward FROM patients WHERE {rule} GROUP BY ward HAVING count(*) > 100"
+
+
+class Process:
+    """`probe-sql serve` on a clinic."""
+
+    def __init__(self, clinic: Path, *words: str) -> None:
+        self.running = subprocess.Popen(
+            [sys.executable, "-m", "probe_sql", "serve", str(clinic / "clinic.duckdb"),
+             "--port", "0", *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.running.stdout is not None
+        line = self.running.stdout.readline()
+        found = re.fullmatch(r"listening on 127.0.0.1:(\d+), database clinic\n", line)
+        assert found is not None, self.running.communicate(timeout=10)
+        self.address = (
+            f"host=127.0.0.1 port={found[1]} user=maria dbname=clinic password='{PASSWORD}'"
+        )
+
+    def connect(self) -> Any:
+        return psycopg.connect(self.address, autocommit=True)
+
+    def end(self, how: int = signal.SIGTERM) -> int:
+        self.running.send_signal(how)
+        self.running.communicate(timeout=60)
+        return self.running.returncode
+
+
+Started = Callable[..., Process]
+
+
+@pytest.fixture
+def started(clinic: Path) -> Iterator[Started]:
+    running: list[Process] = []
+
+    def start(*words: str) -> Process:
+        running.append(Process(clinic, *words))
+        return running[-1]
+
+    yield start
+    for one in running:
+        if one.running.poll() is None:
+            one.running.kill()
+            one.running.communicate(timeout=60)
+
+
+def remaining(connection: Any) -> float:
+    return float(connection.execute("SHOW probe.remaining").fetchone()[0])
+
+
+def test_sigterm_ends_idle_sessions_and_the_next_server_goes_on(started: Started) -> None:
+    first = started()
+    with first.connect() as db:
+        db.execute(COMMON)
+        left = remaining(db)
+        assert first.end() == 0
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            db.execute("SHOW server_encoding")
+    with started().connect() as db:
+        assert remaining(db) == left
+
+
+def test_sighup_goes_on_under_the_new_policy(clinic: Path, started: Started) -> None:
+    server = started()
+    policy = clinic / "clinic.toml"
+    with server.connect() as db:
+        db.execute(COMMON)
+        spent = 4 - remaining(db)
+        policy.write_text(policy.read_text().replace("maria = 4.0", "maria = 3.0"))
+        with pytest.raises(psycopg.Error, match="polic"):
+            db.execute(COMMON)
+        server.running.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if remaining(db) < 3:
+                break
+            time.sleep(0.05)
+        assert remaining(db) == pytest.approx(3 - spent)
+        assert db.execute(COMMON).fetchone()[0] == "common cold"
+        policy.write_text("nonsense")
+        server.running.send_signal(signal.SIGHUP)
+        time.sleep(1)
+        assert remaining(db) > 0
+        with pytest.raises(psycopg.Error, match="polic"):
+            db.execute(COMMON)
+    assert server.end() == 0
+
+
+def test_what_cannot_be_started_says_why(clinic: Path) -> None:
+    (clinic / "clinic.toml").chmod(0o644)
+    ended = subprocess.run(
+        [sys.executable, "-m", "probe_sql", "serve", str(clinic / "clinic.duckdb")],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "can be read by others" in ended.stderr
+    assert "fix: chmod go=" in ended.stderr
+
+
+def make_slow(clinic: Path) -> None:
+    """Give every patient a long note, so that a question about notes takes its time."""
+    with duckdb.connect(str(clinic / "clinic.duckdb")) as db:
+        db.execute("DROP TABLE patients")
+        db.execute(
+            "CREATE TABLE patients AS SELECT 'A' AS ward, repeat(md5(i::VARCHAR), 8) AS note "
+            "FROM range(500000) t(i)"
+        )
+    (clinic / "clinic.toml").write_text(
+        "[budget]\nepsilon = 10\nper_query = 1\nfailure = 0.25\n[tables.patients]\nunit = 'row'\n"
+        "[tables.patients.columns]\nward = { keys = ['A', 'B'] }\nnote = {}\n"
+    )
+
+
+class Asking:
+    """A slow question in a thread; `how` it ended."""
+
+    def __init__(self, connection: Any, query: str | None = None, pause: float = 1.5) -> None:
+        self._connection = connection
+        self._query = query or slow()
+        self._errors: list[Any] = []
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+        time.sleep(pause)
+        assert self._thread.is_alive()
+
+    def _ask(self) -> None:
+        try:
+            self._connection.execute(self._query)
+        except psycopg.Error as error:
+            self._errors.append(error)
+
+    @property
+    def how(self) -> Any:
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        return self._errors[0] if self._errors else None
+
+
+@pytest.mark.slow
+def test_a_question_is_cancelled_by_its_client_its_time_and_its_users_removal(
+    clinic: Path, started: Started
+) -> None:
+    make_slow(clinic)
+    with started().connect() as db:
+        asking = Asking(db)
+        db.cancel()
+        assert isinstance(asking.how, psycopg.errors.QueryCanceled)
+        assert "cancelled" in str(asking.how)
+        assert "0.25" in asking.how.diag.message_detail
+        assert remaining(db) == 9.75
+        db.execute("SET statement_timeout = '2s'")
+        asking = Asking(db)
+        assert "longer than 2 seconds" in str(asking.how)
+        assert remaining(db) == 9.5
+        db.execute("RESET statement_timeout")
+        asking = Asking(db)
+        remove_user(clinic / "clinic.duckdb.ledger.users", "maria")
+        assert asking.how.sqlstate in ("57014", "57P01")
+
+
+@pytest.mark.slow
+def test_kill_9_during_a_scan_loses_no_charge(clinic: Path, started: Started) -> None:
+    make_slow(clinic)
+    first = started()
+    with first.connect() as db:
+        asking = Asking(db)
+        first.end(signal.SIGKILL)
+        assert asking.how is not None
+    with started().connect() as db:
+        assert remaining(db) == 9.75  # the price of a scan that died
+    ledger = subprocess.run(
+        [sys.executable, "-m", "probe_sql", "ledger", str(clinic / "clinic.duckdb"),
+         "--format", "csv"],
+        capture_output=True, text=True, check=True, timeout=60, env={**os.environ},
+    ).stdout  # fmt: skip
+    assert "died" in ledger
+
+
+@pytest.mark.slow
+def test_sigterm_lets_a_question_finish(clinic: Path, started: Started) -> None:
+    make_slow(clinic)
+    first = started()
+    with first.connect() as db:
+        asking = Asking(db, slow(10), 0.3)
+        assert first.end() == 0
+        # Answered, or denied by its noise: its scan came to an end.
+        assert asking.how is None or asking.how.sqlstate == "PS001"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_unit_file_is_in_order() -> None:
+    unit = Path(__file__).parent.parent.parent / "docs" / "files" / "probe-sql.service"
+    ended = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")

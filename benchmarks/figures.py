@@ -190,14 +190,14 @@ def _bars(axes: Axes, members: list[Record], value: str, grouped: str, distribut
         (distributed, "as written", "#D55E00", "//"),
         (distributed, "minimised", "#009E73", ".."),
     )
-    for place, (tree, form, colour, hatch) in enumerate(kinds):
+    for index, (tree, form, colour, hatch) in enumerate(kinds):
         heights = []
         for algorithm in ALGORITHMS:
             of = select(members, shape=tree, x=form, algorithm=algorithm)
             heights.append(of[0][value] or 0.0 if of else 0.0)
-        places = [number + (place - 1) * 0.27 for number in range(len(ALGORITHMS))]
+        middles = [number + (index - 1) * 0.27 for number in range(len(ALGORITHMS))]
         label = tree if form == "as written" else f"{tree}, minimised"
-        axes.bar(places, heights, 0.25, color=colour, hatch=hatch, edgecolor="white", label=label)
+        axes.bar(middles, heights, 0.25, color=colour, hatch=hatch, edgecolor="white", label=label)
     axes.set_xticks(range(len(ALGORITHMS)), ALGORITHMS)
     axes.set_ylabel(_LABELS[value])
     if value == "fpr":

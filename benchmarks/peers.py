@@ -178,13 +178,13 @@ def _exchange(process: subprocess.Popen[str], message: dict[str, Any]) -> dict[s
 
 def environment(name: str, folder: Path, requirements: Sequence[str]) -> Path | None:
     """The Python of an environment that has what a peer needs; None where it cannot be made."""
-    place = folder / name
-    python = place / "bin" / "python"
-    made = place / "made-for"
+    home = folder / name
+    python = home / "bin" / "python"
+    made = home / "made-for"
     wanted = " ".join(requirements)
     if made.exists() and made.read_text() == wanted:
         return python
-    venv.create(place, with_pip=True, clear=True)
+    venv.create(home, with_pip=True, clear=True)
     install = [str(python), "-m", "pip", "install", "--quiet", *requirements]
     if subprocess.run(install, capture_output=True).returncode:
         return None

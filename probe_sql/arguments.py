@@ -73,10 +73,10 @@ def parameters(value: Any) -> Sequence[Any]:
             f"parameters must be a list or a tuple, not {_kind(value)}",
             fix="db.sql(query, [value, ...])",
         )
-    for place, each in enumerate(value):
+    for index, each in enumerate(value):
         if getattr(each, "shape", ()) != ():
             raise InterfaceError(
-                f"parameter {place + 1} is an array",
+                f"parameter {index + 1} is an array",
                 fix="pass one number, text, date, timestamp, boolean or None for each ?",
             )
     return tuple(plain(each) if isinstance(each, str) else each for each in value)

@@ -140,7 +140,7 @@ class Cursor:
 
     @property
     def rownumber(self) -> int | None:
-        """Place of the next row, None before there is an answer."""
+        """Index of the next row, None before there is an answer."""
         return None if self._rows is None else self._next
 
     def fetchone(self) -> Row | None:

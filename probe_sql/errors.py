@@ -152,15 +152,15 @@ class AccuracyError(ProgrammingError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a policy: its place in the file, what is wrong, and a fix."""
+    """One thing wrong in a policy: its path in the file, what is wrong, and a fix."""
 
-    place: str
+    path: str
     what: str
     fix: str
     line: int | None = None
 
     def __str__(self) -> str:
-        at = self.place if self.line is None else f"line {self.line}, {self.place}"
+        at = self.path if self.line is None else f"line {self.line}, {self.path}"
         return f"{visible(at)}: {visible(self.what)}\n    fix: {visible(self.fix)}"
 
 

@@ -19,7 +19,7 @@ from probe_sql.text import csv_field, in_html, markdown, visible
 class Grid:
     """Named columns of values, and the same cells as people read them.
 
-    `numeric` are the places of columns that stand to the right.
+    `numeric` are the indexes of columns that stand to the right.
     """
 
     columns: Sequence[str]

@@ -165,7 +165,7 @@ class Meter(Protocol):
         ...
 
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        """Fresh noisy values of a measure for `groups`, in domain order; 0 elsewhere.
+        """Fresh noisy values of a measure for `groups`, in domain order; 0 for others.
 
         Privacy: adds discrete Laplace noise of parameter exp(-epsilon/delta); the loss of
         each drawn group grows by epsilon. Raises `OverBudget` before drawing anything when
@@ -174,7 +174,7 @@ class Meter(Protocol):
         ...
 
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 elsewhere.
+        """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 for others.
 
         Privacy: every value of a group at a coarser level is its value at a finer one plus
         independent noise, so all of them together lose what the finest loses: the loss of

@@ -64,13 +64,13 @@ def killer(copy: Path, tests: tuple[str, ...]) -> str | None:
 
 def survives(mutant: Mutant, copy: Path) -> bool:
     """Whether no test sees the mutant; says so either way."""
-    place = copy / "probe_sql" / mutant.file
-    whole = place.read_text(encoding="utf-8")
-    place.write_text(mutant.mutated(copy), encoding="utf-8")
+    path = copy / "probe_sql" / mutant.file
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(mutant.mutated(copy), encoding="utf-8")
     try:
         found = killer(copy, mutant.tests)
     finally:
-        place.write_text(whole, encoding="utf-8")
+        path.write_text(whole, encoding="utf-8")
     print(f"{mutant.name}: {'SURVIVED' if found is None else f'killed by {found}'}", flush=True)
     return found is None
 

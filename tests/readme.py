@@ -56,10 +56,10 @@ def replay(session: str, folder: Path) -> str:
     """The session as the shell would have shown it, with a seeded sampler."""
     demo = build_demo(folder)
     policy = load_policy(demo.policy)
-    place, identity = ledger_path(demo.database, policy, None)
+    book, identity = ledger_path(demo.database, policy, None)
     backend = open_backend(demo.database, policy)
     typed = policy.with_types(backend.schemas())
-    ledger = Ledger.open(place, budget=typed.budget, identity=identity)
+    ledger = Ledger.open(book, budget=typed.budget, identity=identity)
     connection = Connection(
         Database(backend, typed, ledger, Sampler(SeededWords(SEED))), "maria", owner=True
     )

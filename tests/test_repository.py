@@ -123,29 +123,29 @@ def our_files() -> Iterator[Path]:
             yield path
 
 
-def machine_paths(content: str, places: list[str]) -> list[str]:
-    """Absolute paths of some machine: below one of `places`, or in anybody's home."""
+def machine_paths(content: str, roots: list[str]) -> list[str]:
+    """Absolute paths of some machine: below one of `roots`, or in anybody's home."""
     found = re.findall(r"(?<![\w.~-])/(?:home|Users)/\w+", content)
-    for place in places:
-        found += re.findall(rf"(?<![\w.~-]){re.escape(place)}/[\w.]+", content)
+    for root in roots:
+        found += re.findall(rf"(?<![\w.~-]){re.escape(root)}/[\w.]+", content)
     return found
 
 
 def this_machine() -> list[str]:
     """The directories that would betray this machine; '/' itself says nothing."""
-    places = {str(ROOT), str(Path.home()), sys.prefix, sys.base_prefix}
-    return sorted(places - {"/", "/usr", "/usr/local"})
+    roots = {str(ROOT), str(Path.home()), sys.prefix, sys.base_prefix}
+    return sorted(roots - {"/", "/usr", "/usr/local"})
 
 
 def test_no_text_file_names_a_path_of_a_machine() -> None:
-    places = this_machine()
+    roots = this_machine()
     found = []
     for path in our_files():
         try:
             content = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        found += [f"{path.relative_to(ROOT)}: {hit}" for hit in machine_paths(content, places)]
+        found += [f"{path.relative_to(ROOT)}: {hit}" for hit in machine_paths(content, roots)]
     assert not found
 
 

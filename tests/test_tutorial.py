@@ -45,10 +45,10 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seeded(database: Path, folder: Path, seed: int) -> Connection:
     """The demo with a ledger of its own, for an analyst who may ask all of it."""
     policy = load_policy(database.with_suffix(".toml"))
-    place, identity = ledger_path(database, policy, folder / f"{seed}.ledger")
+    book, identity = ledger_path(database, policy, folder / f"{seed}.ledger")
     backend = open_backend(database, policy)
     typed = policy.with_types(backend.schemas())
-    ledger = Ledger.open(place, budget=typed.budget, identity=identity)
+    ledger = Ledger.open(book, budget=typed.budget, identity=identity)
     return Connection(Database(backend, typed, ledger, Sampler(SeededWords(seed))), "maria")
 
 

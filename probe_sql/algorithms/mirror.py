@@ -1,7 +1,7 @@
 """The mirrored problem: bound false groups a priori and missed ones post hoc.
 
 A group is false to return exactly when missing it is right for the negated condition. So
-the algorithm runs on the negation, with alpha and beta changing places, and returns the
+the algorithm runs on the negation, with alpha and beta exchanged, and returns the
 groups that it did not. Every proof about the original carries over word for word.
 Privacy: complementing the result is post-processing.
 Paper: section 3.2 ("a mirrored problem is supported by our approach as well").

@@ -50,17 +50,17 @@ class Top:
         )
 
 
-def find_top(plan: Plan, outcome: Outcome, places: list[int]) -> Top | None:
+def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
     """What is known of the first groups by a value; None where the query asks for no such list.
 
-    `places` are all groups in the order of the query.
+    `ordered` are all groups in the order of the query.
     Utility: with the query's confidence every value lies within its `together` at once. Then a
     shown group whose interval lies beyond that of every group not shown exceeds all of those,
     so that it is among the first; and one that is not shown and whose interval ends before that
     of every shown one is not.
     """
     limit, order = plan.query.limit, plan.query.order
-    if limit is None or plan.query.offset or not order or not 0 < limit < len(places):
+    if limit is None or plan.query.offset or not order or not 0 < limit < len(ordered):
         return None
     figure = next((f for f in plan.figures if f.output == order[0].output), None)
     if figure is None or np.isnan(outcome.shown[figure.output].together).all():
@@ -68,13 +68,13 @@ def find_top(plan: Plan, outcome: Outcome, places: list[int]) -> Top | None:
     sign = 1.0 if order[0].descending else -1.0
     centre, reach = _intervals(figure, outcome.shown[figure.output])
     low, high = sign * centre - reach, sign * centre + reach
-    first, rest = np.asarray(places[:limit]), np.asarray(places[limit:])
-    certain: Mask = np.zeros(len(places), dtype=np.bool_)
+    first, rest = np.asarray(ordered[:limit]), np.asarray(ordered[limit:])
+    certain: Mask = np.zeros(len(ordered), dtype=np.bool_)
     certain[first] = low[first] > high[rest].max()
     hidden = int((high[rest] >= low[first].min()).sum())
     edge = sign * float(high[rest].max())
     return Top(
-        figure.name, order[0].descending, limit, len(places), certain, hidden,
+        figure.name, order[0].descending, limit, len(ordered), certain, hidden,
         edge if np.isfinite(edge) else None, plan.accuracy.confidence,
     )  # fmt: skip
 

@@ -151,13 +151,13 @@ def _user(parser: argparse.ArgumentParser) -> None:
         help="the user; a password is asked for, or is the first line of standard input",
     )
     _policy(parser)
-    _ledger_place(parser)
+    _add_ledger(parser)
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
     _database(parser)
     _policy(parser)
-    _ledger_place(parser)
+    _add_ledger(parser)
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument(
         "--port", metavar="N", type=_port, help="(default: 5432, or the next one that is free)"
@@ -256,10 +256,10 @@ def _connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--analyst", metavar="NAME", help="whose budget pays, as the policy names them"
     )
-    _ledger_place(parser)
+    _add_ledger(parser)
 
 
-def _ledger_place(parser: argparse.ArgumentParser) -> None:
+def _add_ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ledger", metavar="FILE", type=_named, help="the ledger (default: beside the database)"
     )

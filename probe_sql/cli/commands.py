@@ -147,14 +147,14 @@ def ledger(arguments: Namespace) -> int:
     """Show who asked what, when, and what it cost; take it over or unlock first if asked to."""
     from probe_sql.owner import adopt, record, unlock
 
-    place = (arguments.db, find_policy(arguments), arguments.ledger)
+    files = (arguments.db, find_policy(arguments), arguments.ledger)
     if arguments.adopt:
-        adopt(*place)
+        adopt(*files)
         show_note("The ledger was taken over.")
     if arguments.unlock is not None:
-        unlock(arguments.unlock, *place)
+        unlock(arguments.unlock, *files)
         show_note(f"{visible(arguments.unlock)} may ask again.")
-    entries = record(*place)
+    entries = record(*files)
     if arguments.analyst is not None:
         entries = tuple(entry for entry in entries if entry.analyst == arguments.analyst)
     show_ledger(entries, arguments.format, sys.stdout)
@@ -243,8 +243,7 @@ def _report_dict(report: Report) -> dict[str, object]:
         "policy": report.source,
         "status": "problems" if report.problems else "sound",
         "problems": [
-            {"line": p.line, "place": p.place, "what": p.what, "fix": p.fix}
-            for p in report.problems
+            {"line": p.line, "path": p.path, "what": p.what, "fix": p.fix} for p in report.problems
         ],
         "warnings": list(report.warnings),
         "ledger_audited": report.audited,

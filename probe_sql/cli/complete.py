@@ -21,7 +21,7 @@ IS NULL LIKE ILIKE CASE WHEN THEN ELSE END AS DISTINCT FILTER JOIN INNER LEFT US
 EXPLAIN TRUE FALSE DATE TIMESTAMP CAST TRY_CAST COALESCE NULLIF IF EXTRACT
 """
 KEYWORDS = tuple(_KEYWORDS.split())
-_TABLE_PLACE = re.compile(r"\b(?:from|join)\s+\w*$", re.IGNORECASE)
+_BEFORE_TABLE = re.compile(r"\b(?:from|join)\s+\w*$", re.IGNORECASE)
 _NAMED = re.compile(
     r"\b(?:from|join)\s+\"?(\w+)\"?(?:\s+(?:as\s+)?(?!on\b|using\b|where\b)(\w+))?", re.IGNORECASE
 )
@@ -29,7 +29,7 @@ _COMPARED = re.compile(
     r"(\w+)\"?\s*(?:=|<>|!=|<=|>=|<|>|\bin\s*\((?:[^()]*,)?|\bbetween\b)\s*('[^']*|\w*)$",
     re.IGNORECASE,
 )
-_OPTIONS_PLACE = re.compile(r"\bwith\s+accuracy\s*\([^)]*$", re.IGNORECASE)
+_INSIDE_OPTIONS = re.compile(r"\bwith\s+accuracy\s*\([^)]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ def suggest(before: str, catalogue: Catalogue, dots: Sequence[str] = ()) -> list
     word = re.search(r"\w*$", before)
     assert word is not None
     start = word[0]
-    if _TABLE_PLACE.search(before):
+    if _BEFORE_TABLE.search(before):
         return _matching(start, catalogue.tables, "table")
     if (dotted := re.search(r"(\w+)\.\w*$", before)) is not None:
         table = _aliases(before, catalogue).get(dotted[1].lower())
         return _matching(start, catalogue.tables.get(table or "", ()), "column")
-    if _OPTIONS_PLACE.search(before):
+    if _INSIDE_OPTIONS.search(before):
         return _matching(start, OPTIONS, "option")
     columns = dict.fromkeys(c for t in _in_use(before, catalogue) for c in catalogue.tables[t])
     keywords = [k if not start or start.isupper() else k.lower() for k in KEYWORDS]

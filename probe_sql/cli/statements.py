@@ -74,7 +74,7 @@ def complete(text: str) -> bool:
 
 
 def _skip_blank(text: str, position: int) -> int:
-    """The next place that is neither space, comment, nor an empty statement's `;`."""
+    """The next index that is neither space, comment, nor an empty statement's `;`."""
     while position < len(text):
         match = _TOKEN.match(text, position)
         assert match is not None
@@ -88,7 +88,7 @@ def _skip_blank(text: str, position: int) -> int:
 
 
 def _end(text: str, position: int) -> tuple[int, bool]:
-    """Place of the `;` that ends the statement at `position`, or of the end of the text."""
+    """Index of the `;` that ends the statement at `position`, or of the end of the text."""
     while position < len(text):
         match = _TOKEN.match(text, position)
         assert match is not None
@@ -107,7 +107,7 @@ def _end(text: str, position: int) -> tuple[int, bool]:
 
 
 def _block_end(text: str, position: int) -> int | None:
-    """Place after a block comment, which may hold others; None if it is not closed."""
+    """Index after a block comment, which may hold others; None if it is not closed."""
     depth = 0
     for mark in re.finditer(r"/\*|\*/", text[position:]):
         depth += 1 if mark.group() == "/*" else -1

@@ -64,7 +64,7 @@ def wrap(text: str, stream: TextIO, indent: str = "") -> str:
 
 
 def show_error(error: ProbeError, stream: TextIO | None = None, prefix: str = "") -> None:
-    """Print an error for people: what, the place underlined, why, and the fix."""
+    """Print an error for people: what, the span underlined, why, and the fix."""
     out = stream or sys.stderr
     lines = str(error).split("\n")
     label = paint("error:", "red", out)

@@ -119,8 +119,8 @@ def guarded_files(
 ) -> tuple[Path, ...]:
     """The data, bounded tables, policy and ledger of a database, as far as they exist as files."""
     rules = load_policy(policy)
-    place, _ = ledger_path(source, rules, ledger)
+    book, _ = ledger_path(source, rules, ledger)
     data = [] if is_remote(source) else [*source_marks(layout(source, rules))]
     found = [Path(policy), *data, *(path.with_name(path.name + ".bounded") for path in data)]
-    found += [place.with_name(place.name + end) for end in ("", ".anchor", ".bounded", ".answers")]
+    found += [book.with_name(book.name + end) for end in ("", ".anchor", ".bounded", ".answers")]
     return tuple(path for path in found if path.exists())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from probe_sql.policy.names import bare, place
+from probe_sql.policy.names import bare, dotted
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.backends import open_backend
@@ -65,7 +65,7 @@ def draft(source: Any, name: str = "the database", *, header: bool = False) -> s
             backend.close()
     parts = [_HEAD.format(name=" ".join(name.split()))]
     for table in sorted(schemas):
-        parts.append(_TABLE.format(name=table, bare=bare(table), at=place("tables", table)))
+        parts.append(_TABLE.format(name=table, bare=bare(table), at=dotted("tables", table)))
         parts.append(_NO_HEADER if untyped and not header else "")
         parts += _columns(schemas[table], untyped)
     return "".join(parts)

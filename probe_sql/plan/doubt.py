@@ -124,10 +124,10 @@ def svg(doubt: Doubt) -> str:
     widest = max(doubt.zones[0].widths) if doubt.zones else 1.0
     body = [_text(0, 1, lines[0]), _text(0, 2, named)]
     longest = max(len(lines[0]), len(named))
-    for place, epsilon in enumerate(doubt.epsilons):
-        row = place + 3
-        widths = [width_text(zone.widths[place], zone.average) for zone in doubt.zones]
-        share = doubt.zones[0].widths[place] / widest if doubt.zones else 0.0
+    for index, epsilon in enumerate(doubt.epsilons):
+        row = index + 3
+        widths = [width_text(zone.widths[index], zone.average) for zone in doubt.zones]
+        share = doubt.zones[0].widths[index] / widest if doubt.zones else 0.0
         length = max(2, round(_LONGEST * share))
         said = ", ".join(widths)
         body.append(_text(0, row, f"{epsilon:.3g}"))

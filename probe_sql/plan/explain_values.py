@@ -65,7 +65,7 @@ def value_lines(values: Sequence[ValueCost]) -> list[str]:
     for value in values:
         names = ", ".join(f"m{index}" for index in value.measures)
         table.append((visible(value.name), names, f"{value.epsilon:.3g}", _margin(value)))
-    widths = [max(len(row[place]) for row in table) for place in range(4)]
+    widths = [max(len(row[index]) for row in table) for index in range(4)]
     return [
         "  ".join(
             [row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2].rjust(widths[2]), row[3]]

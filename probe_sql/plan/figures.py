@@ -153,9 +153,9 @@ def _mean(
         raise SqlError(
             f"{name} is the same for every group", why="no row changes it", fix="leave it out"
         )
-    place = normaliser.tally(count)
-    above = _combined([*terms, Term(-low, place)])
-    below = _combined([Term(high, place), *(Term(-t.coefficient, t.tally) for t in terms)])
+    counting = normaliser.tally(count)
+    above = _combined([*terms, Term(-low, counting)])
+    below = _combined([Term(high, counting), *(Term(-t.coefficient, t.tally) for t in terms)])
     sides = [row_bounds(side, normaliser.tallies, normaliser.apart) for side in (above, below)]
     if any(ends != (0, high - low) for ends in sides):
         return None

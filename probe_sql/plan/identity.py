@@ -210,7 +210,7 @@ def _tables(scan: Scan) -> set[str]:
 def _columns(scan: Scan, owners: Mapping[str, bytes]) -> Iterator[bytes]:
     """The columns that are read, each with what the policy says of it."""
     tables = {"t": scan.relation.table} | {join.alias: join.table for join in scan.relation.joins}
-    read = {place for scalar in _scalars(scan) for place in scalar.columns}
+    read = {column for scalar in _scalars(scan) for column in scalar.columns}
     for alias, name in read:
         if alias in tables:
             column = tables[alias].find_column(name)

@@ -166,7 +166,7 @@ def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any])
             updated(accuracy, {name: value})
         except AccuracyError as error:
             error.span = query.option_spans.get(name)
-            raise error.located(query.sql)  # noqa: B904 - the same error, with its place
+            raise error.located(query.sql)  # noqa: B904 - the same error, with its span
     accuracy = updated(accuracy, query.options)
     # Bounds on missed and false groups are of conditions: without one they disagree on nothing.
     return agreed(accuracy) if query.having_text else accuracy

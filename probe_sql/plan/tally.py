@@ -109,7 +109,7 @@ class Engine(Protocol):
         ...
 
     def check(self, scan: Scan) -> None:
-        """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
+        """Raise `Refused`, with the span, for what the engine cannot compute exactly."""
         ...
 
     def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:

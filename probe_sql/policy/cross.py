@@ -14,11 +14,11 @@ from probe_sql.policy.kinds import Findings, show
 from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Table, check_numeric
 from probe_sql.policy.names import (
     bare,
+    dotted,
     find,
     frozen,
     meant,
     normal_name,
-    place,
     quoted,
     suggest,
 )
@@ -36,20 +36,20 @@ def check_tables(found: Findings, tables: Tables, public: Publics) -> None:
         for name in names:
             if normal_name(name).startswith(OWN_NAMES):
                 what = "names of tables that begin with probe_sql are the engine's own"
-                found.add(place(kind, name), what, "rename the table, or make a view of it")
+                found.add(dotted(kind, name), what, "rename the table, or make a view of it")
     for name in public:
         private = find(tables, name)
         if private is not None:
             what = f"{private.name} is declared private and public; names ignore case"
-            found.add(place("public", name), what, f"remove [public.{bare(name)}] or rename it")
+            found.add(dotted("public", name), what, f"remove [public.{bare(name)}] or rename it")
     for table in tables.values():
         for column in table.columns.values():
             if isinstance(column.keys, TableKeys):
-                at = place("tables", table.name, "columns", column.name)
+                at = dotted("tables", table.name, "columns", column.name)
                 _check_table_keys(found, at, column, column.keys, tables, public)
         for index, joint in enumerate(table.joint_keys):
             if joint.columns:
-                at = place("tables", table.name, "keys", index)
+                at = dotted("tables", table.name, "keys", index)
                 _check_joint(found, at, table, joint, tables, public)
 
 
@@ -106,7 +106,7 @@ def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget 
     """Note options that no query could have, and an epsilon that the budget contradicts."""
     good: dict[str, Any] = {}
     for name, value in defaults.items():
-        at = place("defaults", str(name))
+        at = dotted("defaults", str(name))
         try:
             updated(Accuracy(), {name: value})
         except AccuracyError as error:

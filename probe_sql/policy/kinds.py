@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from probe_sql.errors import PolicyError, Problem
-from probe_sql.policy.names import bare, frozen, normal_name, place, quoted, storable, suggest
+from probe_sql.policy.names import bare, dotted, frozen, normal_name, quoted, storable, suggest
 from probe_sql.types import Kind as SqlKind
 from probe_sql.types import SqlType, parse_type
 
@@ -33,7 +33,7 @@ _FRACTION = re.compile(r"\d{1,70}(/[1-9]\d{0,30})?", re.ASCII)
 
 
 class Findings:
-    """Problems of one value, under the place at which it stands."""
+    """Problems of one value, under the path of the value."""
 
     __slots__ = ("at", "problems")
 
@@ -42,7 +42,7 @@ class Findings:
         self.problems: list[Problem] = []
 
     def add(self, key: str, what: str, fix: str) -> None:
-        """Note a problem at `key` below the value's place; an empty key is the value."""
+        """Note a problem at `key` below the value's path; an empty key is the value."""
         where = f"{self.at}.{key}" if key and self.at else key or self.at
         self.problems.append(Problem(where, what, fix))
 
@@ -239,7 +239,7 @@ class Amounts(Kind):
             return False
         sound = True
         for name, amount in value.items():
-            at = place(key, str(name))
+            at = dotted(key, str(name))
             sound &= Text().check(found, at, name, example) and (
                 self.amount.check(found, at, amount, f"{bare(name)} = {self.usual}")
             )

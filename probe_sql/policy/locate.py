@@ -11,7 +11,7 @@ import tomllib
 from bisect import bisect_right
 from typing import Any
 
-from probe_sql.policy.names import place
+from probe_sql.policy.names import dotted
 
 _BLANK = re.compile(r"(?:[\s,]|#[^\n]*)*")
 _KEY = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=\]])*""")
@@ -63,7 +63,7 @@ class Lines:
         path: tuple[str | int, ...] = ()
         for depth, name in enumerate(names):
             path += (name,)
-            key = place(*path)
+            key = dotted(*path)
             if double and depth == len(names) - 1:
                 self._counts[key] = self._counts.get(key, -1) + 1
             if key in self._counts:
@@ -120,7 +120,7 @@ class Lines:
         """Keep the first line at which a key, or a table above it, is mentioned."""
         line = bisect_right(self._newlines, position - 1) + 1
         for depth in range(1, len(path) + 1):
-            self._lines.setdefault(place(*path[:depth]), line)
+            self._lines.setdefault(dotted(*path[:depth]), line)
 
 
 def _parent(where: str) -> str:

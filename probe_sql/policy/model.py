@@ -18,7 +18,7 @@ from probe_sql.loss import Loss
 from probe_sql.policy import fields
 from probe_sql.policy.keys import KeySet, misfit
 from probe_sql.policy.kinds import Findings, show
-from probe_sql.policy.names import bare, find, meant, normal_name, place, quoted
+from probe_sql.policy.names import bare, dotted, find, meant, normal_name, quoted
 from probe_sql.policy.section import Checked, Section
 from probe_sql.types import BIGINT, DOUBLE, SqlType, parse_type
 
@@ -203,7 +203,7 @@ class PublicTable(Checked):
         for name, column in self.columns.items():
             if column.keys is not None:
                 what = "a public column needs no keys: its values are public"
-                found.add(place("columns", name, "keys"), what, "remove keys")
+                found.add(dotted("columns", name, "keys"), what, "remove keys")
         for name in self.key if self.columns else ():
             if self.find_column(name) is None:
                 fix = meant(name, self.columns, f'add {bare(name)} = "VARCHAR" to columns')
@@ -248,7 +248,7 @@ class Budget(Checked):
             return
         whole = show(self.epsilon)
         shares = {name: getattr(self, name) for name in ("per_query", "least", "failure")}
-        shares |= {place("analysts", name): value for name, value in self.analysts.items()}
+        shares |= {dotted("analysts", name): value for name, value in self.analysts.items()}
         for key, value in shares.items():
             if value is not None and value > self.epsilon:
                 name = key.removeprefix("analysts.")

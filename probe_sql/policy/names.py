@@ -1,4 +1,4 @@
-"""Names as SQL and the policy file see them: case, spelling, and places in the file."""
+"""Names as SQL and the policy file see them: case, spelling, and paths in the file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def bare(name: str) -> str:
     return name if _BARE.fullmatch(name) else quoted(name)
 
 
-def place(*parts: str | int) -> str:
+def dotted(*parts: str | int) -> str:
     """Dotted path of a key in the file; numbers are positions in a list."""
     text = ""
     for part in parts:

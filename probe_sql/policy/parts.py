@@ -23,7 +23,7 @@ from probe_sql.policy.fields import (
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
 from probe_sql.policy.kinds import Findings, kind_of, show
 from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Resources, Table, Unit
-from probe_sql.policy.names import bare, place, quoted, storable, suggest
+from probe_sql.policy.names import bare, dotted, quoted, storable, suggest
 from probe_sql.policy.policy import Policy
 from probe_sql.policy.section import ByName, Checked, Field, Listed, Part, Section, default
 
@@ -107,7 +107,7 @@ class _Reader:
         """One of several objects under names of their own."""
         short = isinstance(raw, str) and kind.section is PUBLIC_COLUMN
         written = {"type": raw} if short else raw
-        return self.part(f"{at}.{place(name)}", written, kind.section, name=name)
+        return self.part(f"{at}.{dotted(name)}", written, kind.section, name=name)
 
 
 def _settings(found: Findings, raw: object, section: Section) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _settings(found: Findings, raw: object, section: Section) -> dict[str, Any]:
         if near is not None:
             fix = f"did you mean {near}? Write {near} instead of {bare(name)}"
             values.setdefault(near, value)
-        found.add(place(name), f"there is no setting {quoted(name)} here", fix)
+        found.add(dotted(name), f"there is no setting {quoted(name)} here", fix)
     for row in section.fields:
         if row.missing and row.name not in values:
             found.add(row.name, row.missing, f"write {row.example}")
@@ -151,7 +151,7 @@ def _keys(column: Findings, raw: object) -> KeySet | None:
         return None if make is None else make()
     except PolicyError as error:
         for problem in error.problems:
-            found.add(problem.place.removeprefix("keys").lstrip("."), problem.what, problem.fix)
+            found.add(problem.path.removeprefix("keys").lstrip("."), problem.what, problem.fix)
         return None
     finally:
         column.problems += found.problems

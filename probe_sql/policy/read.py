@@ -67,7 +67,7 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
 def with_lines(problems: Iterable[Problem], text: str) -> tuple[Problem, ...]:
     """The problems with their lines in the policy's text, in the order of the file."""
     lines = Lines(text)
-    found = [replace(problem, line=lines.find(problem.place)) for problem in problems]
+    found = [replace(problem, line=lines.find(problem.path)) for problem in problems]
     return tuple(sorted(found, key=lambda problem: problem.line or 0))
 
 

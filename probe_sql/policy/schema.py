@@ -10,7 +10,7 @@ from probe_sql.policy.cross import Publics, Tables
 from probe_sql.policy.keys import TableKeys, comparable, misfit
 from probe_sql.policy.kinds import Findings
 from probe_sql.policy.model import Column, PublicTable, Table, check_numeric
-from probe_sql.policy.names import bare, find, meant, normal_name, place, quoted
+from probe_sql.policy.names import bare, dotted, find, meant, normal_name, quoted
 from probe_sql.types import SqlType
 
 Schema = Mapping[str, SqlType]
@@ -28,13 +28,13 @@ def problems(tables: Tables, public: Publics, schemas: Schemas) -> list[Problem]
 
 
 def _check_private(found: Findings, table: Table, schemas: Schemas) -> None:
-    at = place("tables", table.name)
+    at = dotted("tables", table.name)
     schema = find(schemas, table.name)
     if schema is None:
         _no_table(found, at, table.name, schemas)
         return
     for column in table.columns.values():
-        where = f"{at}.{place('columns', column.name)}"
+        where = f"{at}.{dotted('columns', column.name)}"
         actual = _column(found, where, table.name, column.name, schema)
         if actual is not None:
             _check_column(found, where, column, actual)
@@ -48,13 +48,13 @@ def _check_private(found: Findings, table: Table, schemas: Schemas) -> None:
     for index, joint in enumerate(table.joint_keys):
         for name, other in zip(joint.columns, joint.table_columns, strict=True):
             actual = find(schema, name)
-            where = place("tables", table.name, "keys", index)
+            where = dotted("tables", table.name, "keys", index)
             if actual is not None:
                 _check_domain(found, where, name, actual, (joint.table, other), schemas)
 
 
 def _check_public(found: Findings, public: PublicTable, schemas: Schemas) -> None:
-    at = place("public", public.name)
+    at = dotted("public", public.name)
     schema = find(schemas, public.name)
     if schema is None:
         if public.path is None:
@@ -67,7 +67,7 @@ def _check_public(found: Findings, public: PublicTable, schemas: Schemas) -> Non
         if find(public.columns, name) is None:
             _column(found, f"{at}.key", public.name, name, schema)
     for column in public.columns.values():
-        where = f"{at}.{place('columns', column.name)}"
+        where = f"{at}.{dotted('columns', column.name)}"
         actual = _column(found, where, public.name, column.name, schema)
         if actual is not None:
             _check_column(found, where, column, actual)

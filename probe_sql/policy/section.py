@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from probe_sql.policy.kinds import Findings, Kind, Schema, Text, Wrong, is_a, kind_of, show
-from probe_sql.policy.names import frozen, normal_name, place
+from probe_sql.policy.names import dotted, frozen, normal_name
 
 REQUIRED = "required"
 
@@ -87,7 +87,7 @@ class Checked:
     def __post_init__(self) -> None:
         section = self.section
         found = Findings(
-            place(section.at, str(getattr(self, "name", ""))) if section.named else section.at
+            dotted(section.at, str(getattr(self, "name", ""))) if section.named else section.at
         )
         self.check(found)
         found.finish()
@@ -182,7 +182,7 @@ class ByName(Part):
         first: dict[str, str] = {}
         sound = True
         for name, part in value.items():
-            at = place(key, str(name))
+            at = dotted(key, str(name))
             if not self.section.made(part):
                 found.add(at, f"this is not a {kind}", f"build a {kind}")
                 sound = False

@@ -10,7 +10,7 @@ from typing import Any
 from probe_sql.policy.fields import POLICY
 from probe_sql.policy.keys import DateKeys, IntegerKeys, ListKeys
 from probe_sql.policy.model import JointKeys, Resources, Unit
-from probe_sql.policy.names import bare, place, quoted
+from probe_sql.policy.names import bare, dotted, quoted
 from probe_sql.policy.policy import Policy
 from probe_sql.policy.section import ByName, Field, Listed, Part
 from probe_sql.types import SqlType
@@ -48,7 +48,7 @@ def _below(at: str, row: Field, value: Any) -> Iterable[str]:
             yield from ("", f"[[{at}]]", *_section(at, part))
     elif isinstance(row.kind, ByName) and not _inline(row.kind):
         for name, part in value.items():
-            where = f"{at}.{place(name)}"
+            where = f"{at}.{dotted(name)}"
             yield from ("", f"[{where}]", *_section(where, part))
     elif isinstance(value, Mapping):
         yield from ("", f"[{at}]")

@@ -1,6 +1,6 @@
 """The key domain as a relation: every group of the query, from public knowledge only.
 
-Its columns are `o`, the place of the group from 0, and `k0`, `k1`, ... for the keys.
+Its columns are `o`, the index of the group from 0, and `k0`, `k1`, ... for the keys.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def long_lists(scan: Scan) -> list[ListKeys]:
 
 @lru_cache(maxsize=64)
 def list_name(keys: ListKeys) -> str:
-    """The name of the table of a long list: `o`, the place, and `k`, the value."""
+    """The name of the table of a long list: `o`, the index, and `k`, the value."""
     return f"probe_sql_list_{hashlib.sha256(repr(keys.values).encode()).hexdigest()[:16]}"
 
 
@@ -40,10 +40,10 @@ def domain(scan: Scan) -> exp.Select:
         return _joint_domain(scan)
     parts = [build.subquery(_key_domain(key), f"d{i}") for i, key in enumerate(scan.keys)]
     keys = [build.alias(build.column("k", f"d{i}"), f"k{i}") for i in range(len(parts))]
-    places: list[exp.Expr] = [build.column("o", f"d{i}") for i in range(len(parts))]
-    place = places[0] if len(places) == 1 else build.ordinal(places)
+    indexes: list[exp.Expr] = [build.column("o", f"d{i}") for i in range(len(parts))]
+    index = indexes[0] if len(indexes) == 1 else build.ordinal(indexes)
     joins = [build.join(part, (), "CROSS") for part in parts[1:]]
-    return build.select([build.alias(place, "o"), *keys], parts[0], joins=joins)
+    return build.select([build.alias(index, "o"), *keys], parts[0], joins=joins)
 
 
 def key_sizes(scan: Scan) -> list[exp.Select]:
@@ -95,8 +95,8 @@ def _points(keys: KeySet, step: str | None) -> exp.Select:
         return build.select(columns, build.table(list_name(keys), "v", quoted=False))
     if isinstance(keys, ListKeys):
         rows = [
-            exp.Tuple(expressions=[integer_literal(place), _key_literal(value)])
-            for place, value in enumerate(keys.values)
+            exp.Tuple(expressions=[integer_literal(index), _key_literal(value)])
+            for index, value in enumerate(keys.values)
         ]
         named = exp.TableAlias(this=build.name("v"), columns=[build.name("o"), build.name("k")])
         columns = [build.column("o", "v"), build.column("k", "v")]

@@ -64,7 +64,7 @@ class PublicRelation:
 class RemoteEngine:
     """An engine elsewhere: it counts the tallies of each group, and the rest is done here.
 
-    A statement returns `o`, the place of a group in the domain, and its tallies `n0`, `n1`, ... as
+    A statement returns `o`, the index of a group in the domain, and its tallies `n0`, `n1`, ... as
     64-bit integers, for the groups that have rows. Groups outside of the domain do not return.
     """
 
@@ -75,7 +75,7 @@ class RemoteEngine:
     transactional: bool = field(default=True, kw_only=True)
 
     def check(self, scan: Scan) -> None:
-        """Raise `Refused`, with the place, for what the engine cannot compute exactly."""
+        """Raise `Refused`, with the span, for what the engine cannot compute exactly."""
         translator = self.translator(ExpressionTypes(scan))
         for node, span in _expressions(scan):
             try:
@@ -128,8 +128,8 @@ class RemoteEngine:
 
     def _tallies(self, scan: Scan) -> exp.Select:
         """The statement in DuckDB's terms."""
-        place, *totals = summed(scan)
-        columns: list[exp.Expr] = [place]
+        index, *totals = summed(scan)
+        columns: list[exp.Expr] = [index]
         for total in totals:  # of no value it is NULL, which least and greatest skip
             known = exp.Coalesce(this=total.this, expressions=[integer_literal(0)])
             columns.append(build.alias(saturated(known), total.alias))
@@ -151,12 +151,12 @@ def shipped(scan: Scan) -> tuple[PublicRelation, ...]:
 def _qualified(parts: Sequence[str], alias: str) -> exp.Table:
     names = [build.name(part, quoted=True) for part in parts]
     known = exp.TableAlias(this=build.name(alias))
-    places = dict(zip(("this", "db", "catalog"), reversed(names), strict=False))
-    return exp.Table(**places, alias=known)
+    qualified = dict(zip(("this", "db", "catalog"), reversed(names), strict=False))
+    return exp.Table(**qualified, alias=known)
 
 
 def _expressions(scan: Scan) -> Iterator[tuple[exp.Expr, Span | None]]:
-    """Everything that is computed for a private row, with its place in the query."""
+    """Everything that is computed for a private row, with its span in the query."""
     scalars = list(scan.relation.where)
     for join in scan.relation.joins:
         scalars += [value for _, value in join.on]

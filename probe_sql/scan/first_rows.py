@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_PLACE = "probe_sql_place"
+_NUMBER = "probe_sql_row_number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class FirstRows:
         listed = ", ".join(self.columns)
         inner = f"{listed}, {carried}" if carried else listed
         order = ", ".join(self.order)
-        place = f"ROW_NUMBER() OVER (PARTITION BY {self.person} ORDER BY {order}) AS {_PLACE}"
-        stays = f"t.{_PLACE} <= {most}"
+        numbered = f"ROW_NUMBER() OVER (PARTITION BY {self.person} ORDER BY {order}) AS {_NUMBER}"
+        stays = f"t.{_NUMBER} <= {most}"
         stays = f"{self.person} IS NULL OR {stays}" if alone else stays
-        ranked = f"SELECT {inner}, {place} FROM {origin}"
+        ranked = f"SELECT {inner}, {numbered} FROM {origin}"
         return f"SELECT {kept or listed} FROM ({ranked}) AS t WHERE {stays}"

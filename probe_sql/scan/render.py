@@ -75,7 +75,7 @@ def separate(scan: Scan) -> list[Scan]:
 def render_measures(scan: Scan, tallies: str, domain: str) -> str:
     """What `render_scan` returns, made of tallies that were counted elsewhere.
 
-    `tallies` names a relation with `o`, the place of a group, and `n0`, `n1`, ...
+    `tallies` names a relation with `o`, the index of a group, and `n0`, `n1`, ...
     """
     on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
     joins = [build.join(build.table(tallies, "a", quoted=False), [on], "LEFT")]
@@ -104,7 +104,7 @@ def render_thresholds(scan: Scan, dialect: str = "duckdb", domain: str | None = 
 def render_keys(scan: Scan, chosen: str, dialect: str = "duckdb", domain: str | None = None) -> str:
     """SQL for the keys and key expressions of chosen groups; reads public tables only.
 
-    `chosen` names a relation with one column `g`: places in domain order. The columns are
+    `chosen` names a relation with one column `g`: indexes in domain order. The columns are
     `c0`, `c1`, ... for the outputs that are no aggregates, and `o`, in the order of `o`.
     """
     columns: list[exp.Expr] = []
@@ -138,11 +138,11 @@ def _over_domain(
 
 
 def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, exp.Select]:
-    """The one pass over the private table, as `a`, and its groups by their place, as `b`.
+    """The one pass over the private table, as `a`, and its groups by their index, as `b`.
 
-    `a` has the keys `k0`, ... and the tallies `n0`, ... of every group, `b` the place `o` and the
+    `a` has the keys `k0`, ... and the tallies `n0`, ... of every group, `b` the index `o` and the
     tallies.
-    Privacy: whatever keys the domain lists, `b` has one place for each group of `a`, so that
+    Privacy: whatever keys the domain lists, `b` has one index for each group of `a`, so that
     no row is counted in two.
     """
     rows, columns = aggregates(scan, bare)
@@ -154,11 +154,11 @@ def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, 
     read = [*rows.columns, *where]
     inner = build.select(rows.columns, source, joins=_lookups(scan, read), where=where)
     counted = build.select(columns, build.subquery(inner, "r"), group=len(scan.keys))
-    return {"a": counted, "b": _placed(scan, domain or "d")}
+    return {"a": counted, "b": _indexed(scan, domain or "d")}
 
 
-def _placed(scan: Scan, domain: str) -> exp.Select:
-    """Every group of `a` with its place in the domain: the first, should it have several."""
+def _indexed(scan: Scan, domain: str) -> exp.Select:
+    """Every group of `a` with its index in the domain: the first, should it have several."""
     keys = range(len(scan.keys))
     on: list[exp.Expr] = [
         exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d")) for i in keys

@@ -73,16 +73,16 @@ class Answers:
         """Replace the user's last answer; it is durable when this returns."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         text = json.dumps({"sql": sql, **answer}, default=str, ensure_ascii=False)
-        write_atomically(self._place(user), text.encode("utf-8", "replace"))
+        write_atomically(self._path(user), text.encode("utf-8", "replace"))
 
     def last(self, user: str) -> str | None:
         """The user's last answer as JSON, None where there is none."""
         try:
-            return self._place(user).read_text(encoding="utf-8")
+            return self._path(user).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 
-    def _place(self, user: str) -> Path:
+    def _path(self, user: str) -> Path:
         return self._folder / (hashlib.sha256(user.encode()).hexdigest()[:32] + ".json")
 
 
@@ -154,12 +154,12 @@ class Analyst:
         return found
 
     def parameter_types(
-        self, sql: str, places: Sequence[int], declared: Sequence[int], accuracy: dict[str, Any]
+        self, sql: str, positions: Sequence[int], declared: Sequence[int], accuracy: dict[str, Any]
     ) -> tuple[int, ...]:
         """The types of a question's parameters: as declared, or the first kind that fits.
 
-        `places[i]` is where the i-th ? of the text stands, `declared[i]` its OID, 0 where the
-        client left it open. An error names the place that it is about, and the parameter there
+        `positions[i]` is where the i-th ? of the text stands, `declared[i]` its OID, 0 where the
+        client left it open. An error names the span that it is about, and the parameter there
         gets the next kind. Where nothing fits, the kinds that were reached stay.
         """
         guess = [0] * len(declared)
@@ -172,8 +172,8 @@ class Analyst:
             return types.EXAMPLES[guess[one]][1] if free[one] else types.example(declared[one])
 
         def next_kind(error: ProbeError) -> bool:
-            for one, place in enumerate(places):
-                about = error.span is not None and error.span.start <= place < error.span.end
+            for one, position in enumerate(positions):
+                about = error.span is not None and error.span.start <= position < error.span.end
                 if about and free[one] and guess[one] + 1 < len(types.EXAMPLES):
                     guess[one] += 1
                     return True
@@ -227,14 +227,14 @@ class Turns:
                 why="nothing was charged",
                 fix="ask again later",
             )
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(analyst, deque()).append(place)
-        stop.hook = lambda: self._leave(analyst, place)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(analyst, deque()).append(turn)
+        stop.hook = lambda: self._leave(analyst, turn)
         try:
-            await place
+            await turn
         except asyncio.CancelledError:
-            if place.cancelled():  # by the hook, or with the task
-                self._leave(analyst, place)
+            if turn.cancelled():  # by the hook, or with the task
+                self._leave(analyst, turn)
                 stop.check()
             else:  # the turn had come just then
                 self.give()
@@ -250,12 +250,12 @@ class Turns:
     def _next(self) -> None:
         while self._waiting and self._free and not self._closed:
             analyst, queue = self._waiting.popitem(last=False)
-            place = queue.popleft()
+            turn = queue.popleft()
             if queue:
                 self._waiting[analyst] = queue  # behind the others
-            if not place.done():
+            if not turn.done():
                 self._free -= 1
-                place.set_result(None)
+                turn.set_result(None)
 
     async def take_all(self) -> None:
         """Wait until nothing runs, ahead of who waits, and let nothing begin until `give_all`."""
@@ -268,10 +268,10 @@ class Turns:
         self._closed = False
         self._next()
 
-    def _leave(self, analyst: str, place: asyncio.Future[None]) -> None:
+    def _leave(self, analyst: str, turn: asyncio.Future[None]) -> None:
         queue = self._waiting.get(analyst)
-        if queue is not None and place in queue:
-            queue.remove(place)
+        if queue is not None and turn in queue:
+            queue.remove(turn)
             if not queue:
                 del self._waiting[analyst]
-        place.cancel()
+        turn.cancel()

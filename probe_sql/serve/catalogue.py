@@ -231,9 +231,9 @@ class Facts:
                "constraint_name": name}  # fmt: skip
         self._insert("std.table_constraints", **names, **key, constraint_type="PRIMARY KEY",
                      is_deferrable="NO", initially_deferred="NO")  # fmt: skip
-        for place, column in enumerate(table.key, start=1):
+        for position, column in enumerate(table.key, start=1):
             self._insert("std.key_column_usage", **names, **key, column_name=column,
-                         ordinal_position=place)  # fmt: skip
+                         ordinal_position=position)  # fmt: skip
 
     def _describe(self, oid: int, number: int, text: str) -> None:
         self._insert("pgc.pg_description", objoid=oid, classoid=1259, objsubid=number,

@@ -324,7 +324,7 @@ class Conversation:
         fields = result.fields or ()
         if len(formats) not in (0, 1, len(fields)):
             raise Complaint("08P01", "there are more or fewer formats than columns")
-        binary = [m.format_of(formats, place) == 1 for place in range(len(fields))]
+        binary = [m.format_of(formats, index) == 1 for index in range(len(fields))]
         waiting = bytearray()
         for row in rows:
             waiting += m.data_row(

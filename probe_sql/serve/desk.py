@@ -116,11 +116,11 @@ class Desk:
         oids = [*declared, *([0] * (count - len(declared)))]
         if self.asks(given):
             known = [oids[number - 1] for number in numbers]
-            places = [token.start for token in given.tokens if token.kind == "parameter"]
+            positions = [token.start for token in given.tokens if token.kind == "parameter"]
             accuracy = dict(self.settings.accuracy)
             if numbers:
                 guessed = await self.aside(
-                    lambda: self.analyst.parameter_types(given.marked(), places, known, accuracy)
+                    lambda: self.analyst.parameter_types(given.marked(), positions, known, accuracy)
                 )
                 for number, oid in zip(numbers, guessed, strict=True):
                     oids[number - 1] = oid
@@ -140,8 +140,8 @@ class Desk:
                 f"and {len(message.values)} were given",
             )
         values = tuple(
-            types.decode(data, oid, format_of(message.formats, place) == 1, place + 1)
-            for place, (data, oid) in enumerate(zip(message.values, prepared.oids, strict=True))
+            types.decode(data, oid, format_of(message.formats, index) == 1, index + 1)
+            for index, (data, oid) in enumerate(zip(message.values, prepared.oids, strict=True))
         )
         if message.portal and message.portal in self.portals:
             raise Complaint("42P03", f"there is a cursor {message.portal} already")
@@ -320,7 +320,7 @@ class Desk:
     async def _located(
         self, given: Statement, work: Callable[[], T], where: Executor | None = None
     ) -> T:
-        """Run work in a thread; a place that its error names is one of the client's text."""
+        """Run work in a thread; a span that its error names is one of the client's text."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(where or self._means.others, work)

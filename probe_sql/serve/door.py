@@ -77,8 +77,8 @@ def check_opening(opening: Opening) -> None:
     if opening.key is not None and Path(opening.key).exists():
         require_private(Path(opening.key))
     if opening.login:
-        place = users_file(opening.source, opening.policy, opening.ledger)
-        if not read_users(place).verifiers:
+        users = users_file(opening.source, opening.policy, opening.ledger)
+        if not read_users(users).verifiers:
             raise OperationalError(
                 "nobody may log in yet",
                 why="the door is shut unless it is opened",

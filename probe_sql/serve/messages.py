@@ -318,17 +318,17 @@ def ready(state: str) -> bytes:
 def row_description(fields: Sequence[Field], formats: Sequence[int] = ()) -> bytes:
     """The columns of a result."""
     parts = [_INT16.pack(len(fields))]
-    for place, one in enumerate(fields):
-        code = format_of(formats, place)
+    for index, one in enumerate(fields):
+        code = format_of(formats, index)
         parts.append(_text(one.name) + struct.pack("!ihIhih", 0, 0, one.oid, one.size, -1, code))
     return message(b"T", b"".join(parts))
 
 
-def format_of(formats: Sequence[int], place: int) -> int:
+def format_of(formats: Sequence[int], index: int) -> int:
     """The format of one value: none given is text, one given is for all."""
     if not formats:
         return 0
-    return formats[0] if len(formats) == 1 else formats[place]
+    return formats[0] if len(formats) == 1 else formats[index]
 
 
 def data_row(cells: Sequence[bytes | None]) -> bytes:
@@ -359,7 +359,7 @@ def report(
     hint: str | None = None,
     position: int | None = None,
 ) -> bytes:
-    """An error (E) or a notice (N), with why, what would work, and the place in the query."""
+    """An error (E) or a notice (N), with why, what would work, and the position in the query."""
     parts = {
         "S": severity,
         "V": severity,

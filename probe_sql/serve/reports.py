@@ -1,4 +1,4 @@
-"""Errors and notices as a client reads them: SQLSTATE, place, why (detail) and fix (hint)."""
+"""Errors and notices as a client reads them: SQLSTATE, position, why (detail) and fix (hint)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sqlstate(error: ProbeError) -> str:
 
 
 def error_report(error: BaseException, *, fatal: bool = False) -> bytes:
-    """An error for the client; its span is a place in the client's text.
+    """An error for the client; its span is one of the client's text.
 
     Privacy: the text of an error that is not ours may hold a private value, and is not sent.
     """

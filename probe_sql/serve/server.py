@@ -48,11 +48,11 @@ class Server:
         self._opening = opening
         self._tls = tls_context(opening)
         self._database = open_checked(opening)
-        place, _ = ledger_path(opening.source, load_policy(opening.policy), opening.ledger)
-        self._users_file = beside(place)
+        path, _ = ledger_path(opening.source, load_policy(opening.policy), opening.ledger)
+        self._users_file = beside(path)
         self._users, self._seen = self._read_users()
-        self._answers = Answers(place)
-        self._log = Log(place.with_name(place.name + ".serve.log"))
+        self._answers = Answers(path)
+        self._log = Log(path.with_name(path.name + ".serve.log"))
         self.name = Path(opening.source).stem or "data"
         self._facts = Facts(self._database.policy, self.name)
         self._patience = Patience()

@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word, name, string, number, parameter or sign, and its place in the text."""
+    """A word, name, string, number, parameter or sign, and its span in the text."""
 
     kind: str
     text: str
@@ -96,7 +96,7 @@ def _unclosed(at: int) -> SqlError:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement: its text, its tokens (places count from its own start), and where it stood."""
+    """One statement: its text, its tokens (positions count from its start), and where it stood."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -123,7 +123,7 @@ class Statement:
         )
 
     def marked(self) -> str:
-        """The text with ? for each parameter, every place kept."""
+        """The text with ? for each parameter, every position kept."""
         text = self.text
         for token in self.tokens:
             if token.kind == "parameter":

@@ -45,9 +45,9 @@ class _Translation:
             self._at += next((taken for rule in rules if (taken := rule())), 0) or self._keep()
         return " ".join(part for part in self._parts if part)
 
-    def _ahead(self, places: int = 0) -> Token:
-        place = self._at + places
-        return self._tokens[place] if place < len(self._tokens) else _END
+    def _ahead(self, tokens: int = 0) -> Token:
+        index = self._at + tokens
+        return self._tokens[index] if index < len(self._tokens) else _END
 
     def _last(self) -> str:
         return self._parts[-1] if self._parts else ""
@@ -89,18 +89,18 @@ class _Translation:
         if not double and self._ahead().upper != "AS":
             return 0
         skip = 2 if double else 1
-        place = skip + 2 if self._ahead(skip).value == "pg_catalog" else skip
-        name = self._ahead(place).value
+        at = skip + 2 if self._ahead(skip).value == "pg_catalog" else skip
+        name = self._ahead(at).value
         if name == "regclass":
             if double:
                 self._parts[-1] = f"probe_regclass({self._last()})"
-                return place + 1
+                return at + 1
             if [part.upper() for part in self._parts[-2:-1]] == ["CAST("]:
                 self._parts[-2] = "probe_regclass("
-                return place + 1
-            return self._put("AS BIGINT", place + 1)
-        if place > skip or name in _CASTS:
-            return self._put(("::" if double else "AS ") + _CASTS.get(name, name), place + 1)
+                return at + 1
+            return self._put("AS BIGINT", at + 1)
+        if at > skip or name in _CASTS:
+            return self._put(("::" if double else "AS ") + _CASTS.get(name, name), at + 1)
         return self._put("::" if double else "AS", skip)
 
     def _schema(self) -> int:

@@ -270,7 +270,7 @@ def _decimal(data: bytes) -> Decimal:
         return Decimal({0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}[sign])
     if scale < 0 or any(not 0 <= group < 10_000 for group in groups):
         raise ValueError
-    total = sum(group * 10_000 ** (count - 1 - place) for place, group in enumerate(groups))
+    total = sum(group * 10_000 ** (count - 1 - index) for index, group in enumerate(groups))
     exact = Decimal(total).scaleb(4 * (weight - count + 1))
     shown = exact.quantize(Decimal(1).scaleb(-scale)) if scale <= 100 else exact
     return -shown if sign else shown

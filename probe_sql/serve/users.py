@@ -136,8 +136,8 @@ def users_file(
     source: str, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
 ) -> Path:
     """Where the users of a database are kept: beside its ledger."""
-    place, _ = ledger_path(source, load_policy(policy), ledger)
-    return beside(place)
+    path, _ = ledger_path(source, load_policy(policy), ledger)
+    return beside(path)
 
 
 def beside(ledger: Path) -> Path:

@@ -52,7 +52,7 @@ def present(node: exp.Expr) -> exp.Expr:
 
 
 def ordinal(order: Sequence[exp.Expr]) -> exp.Expr:
-    """Place of a row, from 0, by an order."""
+    """Index of a row, from 0, by an order."""
     by = exp.Order(expressions=[exp.Ordered(this=node) for node in order])
     return exp.Sub(this=exp.Window(this=exp.RowNumber(), order=by), expression=integer_literal(1))
 

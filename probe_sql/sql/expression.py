@@ -27,7 +27,7 @@ from probe_sql.types import BOOLEAN, VARCHAR, Kind
 
 
 class Scope(Protocol):
-    """What names mean at one place of the query."""
+    """What names mean at one clause of the query."""
 
     def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar: ...
 
@@ -55,7 +55,7 @@ class Expressions:
     clamped: bool = False
 
     def bind(self, node: exp.Expr) -> Scalar:
-        """The scalar of a node, or `SqlError`/`Refused` with its place."""
+        """The scalar of a node, or `SqlError`/`Refused` with its span."""
         span = self.source.span(node)
         handler = _HANDLERS.get(type(node))
         if handler is not None:

@@ -107,7 +107,7 @@ def constant_of(value: Fraction, type_: SqlType, span: Span | None = None) -> Sc
 
 
 def integer_literal(value: int) -> exp.Expr:
-    """An integer as SQL for a place that no row's value meets: a digit count, a constant bound.
+    """An integer as SQL where no row's value meets it: a digit count, a constant bound.
 
     Beyond 64 bits it is cast so that no parser reads it as a float.
     """

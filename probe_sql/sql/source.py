@@ -13,7 +13,7 @@ from probe_sql.errors import Span
 OPEN = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
-# Words that sqlglot parses without keeping their place.
+# Words that sqlglot parses without keeping their span.
 _UNPLACED = frozenset(
     {
         "NULL", "TRUE", "FALSE", "IS", "NOT", "CURRENT_DATE", "CURRENT_TIMESTAMP", "INTERVAL",
@@ -36,10 +36,10 @@ class Source:
     tokens: tuple[Token, ...]
 
     def span(self, node: exp.Expr | None) -> Span | None:
-        """The place of a parsed node: from its first to its last token, parentheses balanced."""
+        """The span of a parsed node: from its first to its last token, parentheses balanced."""
         if node is None:
             return None
-        found = _places(node)
+        found = _spans(node)
         if not found:
             return None
         first = self._index_at(min(start for start, _ in found))
@@ -47,8 +47,8 @@ class Source:
         if first is None or last is None:
             return None
         first, last = self._balanced(*self._with_name(node, first, last))
-        if isinstance(node, exp.Binary | exp.Is) and not _places(node.expression):
-            last = self._past_unplaced(last)
+        if isinstance(node, exp.Binary | exp.Is) and not _spans(node.expression):
+            last = self._past_unspanned(last)
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
             first, last = self._whole_query(first, last)
         if isinstance(node, exp.Join):
@@ -57,7 +57,7 @@ class Source:
         return Span(self.tokens[first].start, self.tokens[last].end + 1)
 
     def clause(self, node: exp.Expr | None, *words: str) -> Span | None:
-        """The place of a node together with the keywords that stand before it."""
+        """The span of a node together with the keywords that stand before it."""
         span = self.span(node)
         first = self._index_at(span.start) if span is not None else None
         if span is None or first is None:
@@ -71,7 +71,7 @@ class Source:
         return Span(self.tokens[first].start, self.tokens[last].end + 1)
 
     def find(self, *words: str) -> Span | None:
-        """The first place where these keywords stand, case-insensitively."""
+        """The first span where these keywords stand, case-insensitively."""
         wanted = [word.upper() for word in words]
         texts = [token.text.upper() for token in self.tokens]
         for index in range(len(texts) - len(wanted) + 1):
@@ -81,7 +81,7 @@ class Source:
         return None
 
     def name_at(self, span: Span | None) -> str | None:
-        """The function's name with which a place begins, as it was written."""
+        """The function's name with which a span begins, as it was written."""
         first = self._index_at(span.start) if span is not None else None
         if first is None or first + 1 >= len(self.tokens):
             return None
@@ -100,22 +100,22 @@ class Source:
             return None
         return index
 
-    def _past_unplaced(self, last: int) -> int:
-        """The last of the words after `last` that have no place of their own."""
-        while self._unplaced(last + 1):
+    def _past_unspanned(self, last: int) -> int:
+        """The last of the words after `last` that have no span of their own."""
+        while self._unspanned(last + 1):
             last += 1
         if self._word(last) == "INTERVAL":
             last = min(last + 2, len(self.tokens) - 1)
         return last
 
-    def _unplaced(self, index: int) -> bool:
+    def _unspanned(self, index: int) -> bool:
         return index < len(self.tokens) and self._word(index) in _UNPLACED
 
     def _next_is(self, index: int, kind: TokenType) -> bool:
         return index + 1 < len(self.tokens) and self.tokens[index + 1].token_type == kind
 
     def _with_name(self, node: exp.Expr, first: int, last: int) -> tuple[int, int]:
-        """A call from its name to its parenthesis, where only its arguments have a place."""
+        """A call from its name to its parenthesis, where only its arguments have a span."""
         if not isinstance(node, exp.Func):
             return first, last
         if self._next_is(first, TokenType.L_PAREN):
@@ -160,7 +160,7 @@ class Source:
         return self._balanced(first, last)
 
 
-def _places(node: object) -> list[tuple[int, int]]:
+def _spans(node: object) -> list[tuple[int, int]]:
     if not isinstance(node, exp.Expr):
         return []
     return [

@@ -1,7 +1,7 @@
-"""From the analyst's text to one SELECT tree: tokens, the accuracy clause, parameters, places.
+"""From the analyst's text to one SELECT tree: tokens, the accuracy clause, parameters, spans.
 
 `WITH ACCURACY (...)` is split off at token level and the rest is given to sqlglot's stock
-parser, so strings and comments that look like the clause are left alone and every place
+parser, so strings and comments that look like the clause are left alone and every span
 in the text stays where it was.
 """
 
@@ -45,7 +45,7 @@ class Statement:
 def parse(sql: str, parameters: Sequence[Any] = ()) -> Statement:
     """Parse one statement of the dialect; raise `SqlError` or `Refused` otherwise.
 
-    `parameters` fill the `?` places in the order of the text, the clause included.
+    `parameters` fill the `?` marks in the order of the text, the clause included.
     """
     try:
         return _parse(sql, parameters)
@@ -166,7 +166,7 @@ def _fill(source: Source, tokens: list[Token], parameters: Sequence[Any]) -> lis
 
 
 def _literal_tokens(token_at: Token, value: Any, number: int) -> list[Token]:
-    """Tokens of a literal that stand at the place of a `?`."""
+    """Tokens of a literal that stand for a `?`."""
 
     def token(kind: TokenType, text: str) -> Token:
         return Token(kind, text, token_at.line, token_at.col, token_at.start, token_at.end)

@@ -56,7 +56,7 @@ class Backend(Protocol):
     def keys(self, scan: Scan, chosen: NDArray[np.int64]) -> Mapping[int, Sequence[Any]]:
         """Values of the outputs that are no aggregates, by output, for the chosen groups.
 
-        `chosen` holds places in domain order, ascending. Reads public tables only.
+        `chosen` holds indexes in domain order, ascending. Reads public tables only.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 A private directory `<source>.bounded` (mode 0700) holds the key of the hash and, for each table
 and policy, one DuckDB file (mode 0600) named after everything its content depends on: the source's
-files, their marks, the key and the caps. A file is built in a workplace and renamed into place when
+files, their marks, the key and the caps. A file is built in a workplace and renamed when
 it is complete, so one that is there is whole and fits. Whoever opens the source removes those that
 fit no more. Frames, and sources whose folder cannot be written, have a directory that
 lives as long as the connection.
@@ -40,7 +40,7 @@ class BoundedTableStore:
     marks: tuple[Mark, ...]
     policy: str  # whose tables these are: two policies of one source keep their own
 
-    def place(self, table: str, *depends: object) -> Path:
+    def path(self, table: str, *depends: object) -> Path:
         """The file of a table that depends on the source, the key and `depends`."""
         digest = _digest(_LAYOUT, table, self.key, self.marks, depends)
         name = f"{_safe(table)}-{_owner(self.policy)}-{_digest(_LAYOUT, self.marks)[:16]}-{digest}"
@@ -51,19 +51,19 @@ class BoundedTableStore:
         """Whether the source is still what it was when the store was opened."""
         return all(_mark(Path(mark[0])) == mark for mark in self.marks)
 
-    def keep(self, draft: Path, place: Path) -> None:
-        """Put a complete file into its place."""
+    def keep(self, draft: Path, path: Path) -> None:
+        """Put a complete file under its name."""
         draft.chmod(0o600)
         with draft.open("rb") as file:
             os.fsync(file.fileno())
-        draft.replace(place)
+        draft.replace(path)
 
-    def clean(self, places: Iterable[Path]) -> None:
-        """Remove what fits no more: other sources' rows, and this policy's tables but `places`.
+    def clean(self, paths: Iterable[Path]) -> None:
+        """Remove what fits no more: other sources' rows, and this policy's tables but `paths`.
 
         Privacy: whoever deletes a person from the source has them deleted here at the next opening.
         """
-        wanted = {place.name for place in places}
+        wanted = {path.name for path in paths}
         marks = _digest(_LAYOUT, self.marks)[:16]
         for old in self.folder.glob("*.duckdb"):
             parts = old.stem.split("-")
@@ -112,7 +112,7 @@ def purge(layout: Layout) -> list[Path]:
 
 
 def kept_key(beside: Path | None) -> int:
-    """The key for a source that is elsewhere: kept beside the ledger, where there is a place.
+    """The key for a source that is elsewhere: kept beside the ledger, where there is one.
 
     Privacy: any key protects; the same one ever after keeps the choice of rows the same.
     """
@@ -184,20 +184,20 @@ def _owner(policy: str) -> str:
 
 def _key(folder: Path) -> int:
     """The key of the hash: random, made once for a source, and the same ever after."""
-    place = folder / "key"
-    if not place.exists():
+    path = folder / "key"
+    if not path.exists():
         draft = folder / f".key.{secrets.token_hex(8)}"
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(f"{secrets.randbits(64)}\n")
             file.flush()
             os.fsync(file.fileno())
         try:
-            os.link(draft, place)  # unlike a rename, it leaves a key that another process made
+            os.link(draft, path)  # unlike a rename, it leaves a key that another process made
         except FileExistsError:
             pass
         finally:
             draft.unlink()
-    text = place.read_text().strip()
+    text = path.read_text().strip()
     if not text.isdecimal() or int(text) >= 2**64:
         raise PermissionError
     return int(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from probe_sql.errors import PolicyError, Problem, ScanError
 from probe_sql.policy.model import Table
-from probe_sql.policy.names import find, place
+from probe_sql.policy.names import dotted, find
 from probe_sql.policy.policy import Policy
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.bounded_store import BoundedTableStore, open_store, source_marks, store_folder
@@ -37,7 +37,7 @@ def check_people(policy: Policy, schemas: Schemas, missing: Callable[[Table], bo
         if missing(table):
             what = f"{table.name} has rows whose {column} is NULL, and null = refuse"
             fix = 'write null = "drop" to leave them out, or null = "own"'
-            problems.append(Problem(f"{place('tables', table.name)}.unit.null", what, fix))
+            problems.append(Problem(f"{dotted('tables', table.name)}.unit.null", what, fix))
     if problems:
         raise PolicyError(problems, policy.source or "policy")
 
@@ -74,13 +74,13 @@ class BoundedTables:
             store = self._store(table)
             if store.folder != folder:
                 continue  # not ours to clean
-            _, places = wanted.setdefault(folder, (store, []))
+            _, paths = wanted.setdefault(folder, (store, []))
             if table.unit.column is not None and find(schemas, table.name) is not None:
                 how = bounding(table, find(schemas, table.name) or {}, store.key)
-                places.append(store.place(table.name, how.described()))
-        for store, places in wanted.values():
+                paths.append(store.path(table.name, how.described()))
+        for store, paths in wanted.values():
             with suppress(OSError):
-                store.clean(places)
+                store.clean(paths)
 
     def _tables(self) -> Iterable[Table]:
         return self._policy.tables.values() if self._policy is not None else ()
@@ -112,20 +112,20 @@ class BoundedTables:
         with instance.watch.holding(self._turns[table.name]):
             store = self._store(table)
             how = bounding(table, schemas[table.name], store.key)
-            place = store.place(table.name, how.described())
-            if not place.exists() or not _shown(table, place, instance):
-                _build(how, store, place, instance)
-                if not _shown(table, place, instance):
+            path = store.path(table.name, how.described())
+            if not path.exists() or not _shown(table, path, instance):
+                _build(how, store, path, instance)
+                if not _shown(table, path, instance):
                     raise scan_error(Failure.FILE)
             instance.bounded.add(table.name)
 
 
-def _shown(table: Table, place: Path, instance: Instance) -> bool:
+def _shown(table: Table, path: Path, instance: Instance) -> bool:
     """Show a kept table under the table's name; False if its file is damaged."""
     kept = identifier(f"probe_sql kept {table.name}")
     view = f"CREATE OR REPLACE TEMP VIEW {identifier(table.name)} AS SELECT * FROM {kept}.rows"
     try:
-        instance.execute(f"ATTACH {literal(str(place))} AS {kept} (READ_ONLY)")
+        instance.execute(f"ATTACH {literal(str(path))} AS {kept} (READ_ONLY)")
         instance.execute(view)
     except ScanError:
         instance.execute(f"DETACH DATABASE IF EXISTS {kept}")
@@ -133,7 +133,7 @@ def _shown(table: Table, place: Path, instance: Instance) -> bool:
     return True
 
 
-def _build(how: RowCap, store: BoundedTableStore, place: Path, instance: Instance) -> None:
+def _build(how: RowCap, store: BoundedTableStore, path: Path, instance: Instance) -> None:
     """Make the file of a bounded table, whole or not at all."""
     try:
         workplace = Workplace(store.folder)
@@ -151,7 +151,7 @@ def _build(how: RowCap, store: BoundedTableStore, place: Path, instance: Instanc
         instance.execute(f"DETACH {_DRAFT}")
         if not store.current:  # changed between two steps, someone may have more than T rows
             raise scan_error(Failure.FILE)
-        store.keep(draft, place)
+        store.keep(draft, path)
     except OSError:
         raise scan_error(Failure.FILE) from None
     finally:

@@ -171,7 +171,7 @@ def opening_error(
 
 def _said(table: Table, engine: str, failure: Failure, words: Mapping[str, str]) -> Said:
     """The row of a failure: the engine's own, else everyone's, else that of any failure."""
-    places = [(one, kind) for kind in (failure, Failure.OTHER) for one in (engine, "")]
-    row = table[next(place for place in places if place in table)]
+    keys = [(one, kind) for kind in (failure, Failure.OTHER) for one in (engine, "")]
+    row = table[next(key for key in keys if key in table)]
     texts = (row.what, row.why, row.fix)
     return Said(*(text and text.format_map(words) for text in texts))  # type: ignore[arg-type]

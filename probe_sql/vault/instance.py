@@ -34,7 +34,7 @@ _DOMAINS = 16  # key domains that are kept
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A table with the places and keys of every group."""
+    """A table with the indexes and keys of every group."""
 
     table: str
     size: int

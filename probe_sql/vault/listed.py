@@ -18,7 +18,7 @@ from probe_sql.errors import PolicyError, Problem, Refused
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.keys import IntegerKeys, ListKeys
 from probe_sql.policy.kinds import show
-from probe_sql.policy.names import find, place
+from probe_sql.policy.names import dotted, find
 from probe_sql.policy.policy import Policy
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
@@ -33,7 +33,7 @@ _GIVEN = "probe_sql_given_keys"
 
 
 def make_list(connection: duckdb.DuckDBPyConnection, name: str, keys: ListKeys) -> None:
-    """A temporary table with the keys of a list: `o`, the place, and `k`, the value."""
+    """A temporary table with the keys of a list: `o`, the index, and `k`, the value."""
     values: Sequence[Any] = keys.values
     if isinstance(values[0], date | datetime):
         values = [value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
@@ -63,7 +63,7 @@ def check_lists(policy: Policy, schemas: Schemas, run: Run) -> list[Problem]:
             keys = _listed(column.keys, type_)
             what = None if keys is None else _trouble(keys, type_, run)
             if what is not None:
-                at = place("tables", table.name, "columns", column.name, "keys")
+                at = dotted("tables", table.name, "columns", column.name, "keys")
                 problems.append(Problem(at, what, f"write keys that are {type_.name} values"))
     return problems
 
@@ -109,7 +109,7 @@ def check_public(policy: Policy, schemas: Schemas, run: Run) -> list[Problem]:
         if _twice(table.name, [(c, identifier(c)) for c in table.key], run) is not None:
             what = f"two rows of {table.name} have the same {', '.join(table.key)}"
             fix = "name the columns that identify a row, or remove the duplicates"
-            problems.append(Problem(f"{place('public', table.name)}.key", what, fix))
+            problems.append(Problem(f"{dotted('public', table.name)}.key", what, fix))
     return problems
 
 

@@ -186,7 +186,7 @@ class VaultMeter:
 
     @sealed
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        """Fresh noisy values of a measure for `groups`, in domain order; 0 elsewhere.
+        """Fresh noisy values of a measure for `groups`, in domain order; 0 for others.
 
         Privacy: one row changes the exact value by at most delta, so with noise of parameter
         exp(-epsilon/delta) the loss of each drawn group grows by epsilon. In this order:
@@ -207,7 +207,7 @@ class VaultMeter:
 
     @sealed
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
-        """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 elsewhere.
+        """Values of a measure at level `epsilon` for `groups`, by gradual release; 0 for others.
 
         Privacy: a group's value at a coarser level is its value at a finer one plus
         independent noise (docs/proofs/noise.md, section 6), so the loss of (measure, group)
@@ -369,7 +369,7 @@ class VaultMeter:
 
 
 def _blurred(values: Ints, asked: Ints, noise: Ints) -> Ints:
-    """`values` plus `noise`, which is used up, at the places asked for; 0 elsewhere."""
+    """`values` plus `noise`, which is used up, for the groups asked for; 0 for others."""
     noisy = np.zeros(len(values), dtype=np.int64)
     with Scratch() as scratch:
         exact = scratch.integers(len(asked))

@@ -72,15 +72,15 @@ class Pool(Generic[T]):
             self._give_back(member)
 
     def _take(self, watch: Watch, known: T | None) -> T:
-        place = object()
+        ticket = object()
         began = time.monotonic()
         with self._changed:
-            self._queue.append(place)
+            self._queue.append(ticket)
             try:
                 while True:
                     if self._closed:
                         raise scan_error(Failure.CLOSED)
-                    if self._queue[0] is place:
+                    if self._queue[0] is ticket:
                         if self._idle:
                             return self._pick(known)
                         if len(self._members) + self._making < self._size:
@@ -93,14 +93,14 @@ class Pool(Generic[T]):
                     finally:
                         self._changed.acquire()
             finally:
-                self._queue.remove(place)
+                self._queue.remove(ticket)
                 self._changed.notify_all()
         made = self._made()
         return self._take(watch, known) if made is None else made
 
     def _pick(self, known: T | None) -> T:
-        places = [index for index, member in enumerate(self._idle) if member is known]
-        return self._idle.pop(places[0] if places else -1)
+        found = [index for index, member in enumerate(self._idle) if member is known]
+        return self._idle.pop(found[0] if found else -1)
 
     def _made(self) -> T | None:
         """A new member, lent; None where there can be no more than there are."""

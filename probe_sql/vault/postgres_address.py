@@ -14,7 +14,7 @@ _TIMEOUT = "30min"
 _DURATION = re.compile(r"(\d{1,9})(ms|s|min|h|d)|(0)")
 _UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _URL = re.compile(
-    r"postgres(?:ql)?://(?P<place>[^/?#]*)(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?", re.I
+    r"postgres(?:ql)?://(?P<login>[^/?#]*)(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?", re.I
 )
 _HOST = re.compile(r"(\[[0-9a-f:.%]+\]|[^:\[\]@]*)(:\d{0,5})?", re.I)
 _CHOOSING = ("host", "hostaddr", "port", "dbname", "service")  # options that name a database
@@ -38,7 +38,7 @@ class Address:
         return str(self.parameters.get("dbname") or "of the role's name")
 
     @property
-    def place(self) -> str:
+    def server(self) -> str:
         """The server, without credentials."""
         host = self.parameters.get("host") or "localhost"
         return f"{host}:{self.parameters.get('port') or 5432}"
@@ -117,7 +117,7 @@ def _parts(url: str) -> _Parts:
     found = _URL.fullmatch(url.strip())
     if found is None or any("@" in (part or "") for part in (found["path"], found["query"])):
         raise _unreadable()
-    login, at, hosts = found["place"].rpartition("@")
+    login, at, hosts = found["login"].rpartition("@")
     if "@" in login or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
         raise _unreadable()
     try:
@@ -145,22 +145,22 @@ def unreachable(address: Address, error: Exception) -> OperationalError:
     role = address.parameters.get("user") or "the operating system's user"
     if "password" in words or "authentication" in words or "pg_hba" in words:
         return OperationalError(
-            f"The server at {address.place} did not let {role} in.",
+            f"The server at {address.server} did not let {role} in.",
             why="The password is missing or wrong, or pg_hba.conf has no rule for this client.",
             fix="Put it into ~/.pgpass or PGPASSWORD, or into the URL; %40 stands for @.",
         )
     if "role" in words and "not exist" in words:
         return OperationalError(
-            f"The server at {address.place} has no role {role}.",
+            f"The server at {address.server} has no role {role}.",
             fix="Ask its administrator for a role that may SELECT from the tables.",
         )
     if "database" in words and "not exist" in words:
         return OperationalError(
-            f"The server at {address.place} has no database {address.database}.",
+            f"The server at {address.server} has no database {address.database}.",
             fix="Check the name after the last / of the URL.",
         )
     return OperationalError(
-        f"The PostgreSQL server at {address.place} could not be reached.",
+        f"The PostgreSQL server at {address.server} could not be reached.",
         why="Nothing answers there, or it does not accept connections now.",
         fix="Check host and port, that the server runs, and that sslmode is what it wants.",
     )

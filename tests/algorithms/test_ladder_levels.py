@@ -47,10 +47,10 @@ def left_out(rate: float, miss: float, rows: int) -> list[float]:
 
 
 @pytest.mark.parametrize("miss", [0.001, 0.045, 0.2, 0.44])
-@pytest.mark.parametrize("place", range(0, 110, 10))
-def test_the_threshold_attains_the_limit_of_any_mechanism(miss: float, place: int) -> None:
+@pytest.mark.parametrize("index", range(0, 110, 10))
+def test_the_threshold_attains_the_limit_of_any_mechanism(miss: float, index: int) -> None:
     levels = levels_of(miss=miss, reach=30)
-    level = levels[min(place, levels.height - 1)]
+    level = levels[min(index, levels.height - 1)]
     most = left_out(level.rate, miss, 30)
     for y in range(1, 8):
         assert 1 - lives(level, y) == pytest.approx(miss * math.exp(-level.rate * (y - 1)))

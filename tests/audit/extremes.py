@@ -118,7 +118,7 @@ def make(folder: Path) -> tuple[Path, Path]:
         for row in range(ROWS)
     ]
     typed = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
-    places = ", ".join(
+    points = ", ".join(
         f"({group}, {row})" for group, members in enumerate(groups()) for row in members
     )
     casts = ", ".join(f"CAST(r.{name} AS {type_}) AS {name}" for name, type_ in COLUMNS.items())
@@ -126,7 +126,7 @@ def make(folder: Path) -> tuple[Path, Path]:
     statements = [
         f"CREATE TABLE pool (id INTEGER, {typed})",
         *(f"INSERT INTO pool VALUES ({n}, {row[1:]}" for n, row in enumerate(rows)),
-        f"CREATE TABLE rows AS SELECT p.g::INTEGER AS g, {casts} FROM (VALUES {places}) p(g, id) "
+        f"CREATE TABLE rows AS SELECT p.g::INTEGER AS g, {casts} FROM (VALUES {points}) p(g, id) "
         "JOIN pool r ON r.id = p.id",
         # The same for all groups: what differs between two groups is then their rows alone.
         f"CREATE TABLE caps AS SELECT i::INTEGER AS g, -37 AS cap, 1.2501::DECIMAL(9,4) AS rate, "

@@ -58,18 +58,18 @@ def corrupted(rng: Random, data: bytes) -> bytes:
     raw = bytearray(data)
     for _ in range(rng.randrange(1, 9)):
         kind = rng.randrange(5)
-        place = rng.randrange(len(raw) + 1)
+        offset = rng.randrange(len(raw) + 1)
         if kind == 0 and raw:
-            raw[place % len(raw)] ^= 1 << rng.randrange(8)
+            raw[offset % len(raw)] ^= 1 << rng.randrange(8)
         elif kind == 1:
-            del raw[place : place + rng.randrange(1, 64)]
+            del raw[offset : offset + rng.randrange(1, 64)]
         elif kind == 2:
-            raw[place:place] = rng.randbytes(rng.randrange(1, 9))
+            raw[offset:offset] = rng.randbytes(rng.randrange(1, 9))
         elif kind == 3:
             size = rng.randrange(1, 16)
-            raw[place : place + size] = rng.choice([b"\x00", b"\xff"]) * size
+            raw[offset : offset + size] = rng.choice([b"\x00", b"\xff"]) * size
         else:
-            del raw[place:]
+            del raw[offset:]
         if not raw:
             break
     return bytes(raw)

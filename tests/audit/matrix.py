@@ -59,10 +59,10 @@ class Recording(Expressions):
 def policy_text() -> str:
     """One private table with three columns of every type, of different bounds."""
     lines = ["[budget]", "epsilon = 1.0", "[tables.rows.columns]", "g = { keys = [1] }"]
-    for place, name in product("abc", TYPES):
-        bounds = BOUNDS.get(name, {}).get(place)
+    for side, name in product("abc", TYPES):
+        bounds = BOUNDS.get(name, {}).get(side)
         bound = f"bounds = [{bounds[0]}, {bounds[1]}]" if bounds else ""
-        lines.append(f"{place}_{name} = {{ {bound} }}")
+        lines.append(f"{side}_{name} = {{ {bound} }}")
     return "\n".join(lines)
 
 
@@ -74,11 +74,11 @@ class Bench:
         columns = ", ".join(f"{p}_{n} {t}" for p, (n, t) in product("abc", TYPES.items()))
         self.db.execute(f"CREATE TABLE rows (g INTEGER, {columns})")
         for i, j in product(range(SIZE), range(SIZE)):
-            places = {"a": i, "b": j, "c": (7 * i + 3 * j) % SIZE}
+            sides = {"a": i, "b": j, "c": (7 * i + 3 * j) % SIZE}
             row = ["1"]
-            for place, name in product("abc", TYPES):
+            for side, name in product("abc", TYPES):
                 values = VALUES[name]
-                row.append(f"CAST({values[places[place] % len(values)]} AS {TYPES[name]})")
+                row.append(f"CAST({values[sides[side] % len(values)]} AS {TYPES[name]})")
             self.db.execute(f"INSERT INTO rows VALUES ({', '.join(row)})")
         described = self.db.execute("DESCRIBE rows").fetchall()
         schema = {name: parse_type(type_) for name, type_, *_ in described}

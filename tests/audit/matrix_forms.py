@@ -88,9 +88,9 @@ def calls(name: str) -> Iterator[str]:
     row = FUNCTIONS[ALIASES.get(name, name)]
     fewest = sum(not taken.optional for taken in row.takes)
     for count in range(fewest, min(row.most or len(row.takes), 3) + 1):
-        places = iter("abc")
+        sides = iter("abc")
         choices = [
-            written(row.taken(place)) or [f"{{{next(places)}}}"] for place in range(count)
+            written(row.taken(side)) or [f"{{{next(sides)}}}"] for side in range(count)
         ]  # fmt: skip
         ways = [f"{name}({', '.join(given)})" for given in product(*choices)]
         yield from ways if name == row.name else ways[:1]
@@ -134,9 +134,9 @@ def arity(template: str) -> int:
     return len({name for _, name, _, _ in Formatter().parse(template) if name})
 
 
-def operands(place: str) -> list[str]:
+def operands(side: str) -> list[str]:
     """A column of every type, every literal, and literals that a row chooses between."""
-    columns = [f"{place}_{name}" for name in TYPES]
+    columns = [f"{side}_{name}" for name in TYPES]
     chosen = [f"CASE WHEN {FLAG} THEN {text} ELSE {LITERALS[text]} END" for text in LITERALS
               if LITERALS[text]]  # fmt: skip
     return [*columns, *LITERALS, *chosen]
@@ -144,11 +144,11 @@ def operands(place: str) -> list[str]:
 
 def whole(rng: Random, threes: int) -> Iterator[str]:
     """Every template on every operand and pair of operands, and on `threes` triples each."""
-    everything = {place: operands(place) for place in "abc"}
+    everything = {side: operands(side) for side in "abc"}
     for template in templates():
         size = arity(template)
         if size < 3:
-            for given in product(*(everything[place] for place in "abc"[:size])):
+            for given in product(*(everything[side] for side in "abc"[:size])):
                 yield template.format(**dict(zip("abc", given, strict=False)))
         else:
             for _ in range(threes):
@@ -157,7 +157,7 @@ def whole(rng: Random, threes: int) -> Iterator[str]:
 
 def sample(rng: Random, each: int) -> Iterator[str]:
     """Every template on `each` random tuples of operands."""
-    everything = {place: operands(place) for place in "abc"}
+    everything = {side: operands(side) for side in "abc"}
     for template in templates():
         for _ in range(each):
             yield template.format(**{p: rng.choice(all_) for p, all_ in everything.items()})
@@ -167,10 +167,10 @@ def nested(rng: Random, inner: Sequence[str], count: int) -> Iterator[str]:
     """Random templates around expressions that bind."""
     forms = templates()
     for _ in range(count):
-        chosen = {place: rng.choice(inner) for place in "abc"}
+        chosen = {side: rng.choice(inner) for side in "abc"}
         if rng.random() < 0.4:
-            place = rng.choice("abc")
-            chosen[place] = rng.choice(operands(place))
+            side = rng.choice("abc")
+            chosen[side] = rng.choice(operands(side))
         yield rng.choice(forms).format(**chosen)
 
 

@@ -255,8 +255,8 @@ def pair(rng: Random) -> tuple[str, str]:
     values = "".join(f", {text} AS a{n}" for n, (text, _) in enumerate(work.found))
     domain = " CROSS JOIN ".join(f"({key.domain}) q{n}(key{n})" for n, key in enumerate(keys))
     same = " AND ".join(f"v.key{n} = q{n}.key{n}" for n in range(len(keys)))
-    place = next((n for n, key in enumerate(keys) if key.text == "k"), None)
-    limits = f" LEFT JOIN limits l ON l.k = q{place}.key{place}" if keyed else ""
+    index = next((n for n, key in enumerate(keys) if key.text == "k"), None)
+    limits = f" LEFT JOIN limits l ON l.k = q{index}.key{index}" if keyed else ""
     listed = ", ".join(f"q{n}.key{n}" for n in range(len(keys)))
     expected = (
         f"SELECT {listed} FROM {domain} LEFT JOIN (SELECT {named}{values} FROM {source}{filters} "

@@ -44,7 +44,7 @@ CLAIMS = {
     "operands wider than the result": ["b_i64 * 0", "a_i128 * 0", "b_i64 - b_i64", "a_u64 * 0"],
     "products of decimals": ["a_d18 * b_d186", "b_d186 * b_d186", "b_d18 * b_d18", "a_d9 * b_d18"],
     "parts of moments": [
-        *(f"year({place}_{name})" for place in "ab" for name in ("day", "ts", "tsec", "tns")),
+        *(f"year({side}_{name})" for side in "ab" for name in ("day", "ts", "tsec", "tns")),
         "second(a_ts)", "second(b_tms)", "minute(a_ts)", "week(a_day)", "dayofyear(b_day)",
     ],
     "moments that can be NULL": [

@@ -218,8 +218,8 @@ def test_listed_keys_of_another_type(mine: str, listed: str, fits: bool) -> None
 
 def test_a_long_list_in_having_is_refused_at_once() -> None:
     policy = parse_policy("[budget]\nepsilon = 1.0\n[tables.t.columns]\ng = { keys = [1] }\n")
-    listed = ", ".join(str(7 * place) for place in range(2_000))
-    chained = " OR ".join(f"count(*) = {7 * place}" for place in range(500))
+    listed = ", ".join(str(7 * index) for index in range(2_000))
+    chained = " OR ".join(f"count(*) = {7 * index}" for index in range(500))
     for having in (f"count(*) IN ({listed})", f"count(*) NOT IN ({listed})", chained):
         begun = time.process_time()
         with pytest.raises(Refused, match="at most 16"):
@@ -235,7 +235,7 @@ def test_a_long_list_in_having_is_refused_at_once() -> None:
 ])  # fmt: skip
 def test_what_can_be_null_is_not_counted_as_present(expression: str, present: list[int]) -> None:
     days = ["'290309-12-22 (BC)'", "'2020-02-29'", "'5881580-07-10'"]
-    rows = ", ".join(f"({place}, {day}, NULL)" for place, day in enumerate(days))
+    rows = ", ".join(f"({index}, {day}, NULL)" for index, day in enumerate(days))
     made = ["CREATE TABLE t (g INTEGER, day DATE, ts TIMESTAMP)", f"INSERT INTO t VALUES {rows}"]
     with in_memory() as folder:
         policy = folder / "policy.toml"

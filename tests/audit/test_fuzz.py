@@ -87,16 +87,16 @@ def policies(folder: Path, seed: int, count: int) -> Counter[str]:
     rng = Random(seed)
     files = sorted((ROOT / "tests" / "data").glob("*.toml"))
     texts = [path.read_text() for path in files if not path.name.startswith("muta")]
-    place = folder / "policy.toml"
+    path = folder / "policy.toml"
     seen: Counter[str] = Counter()
     for number in range(count):
         text = rng.choice(texts)
         raw = corrupted(rng, text.encode()) if number % 2 else mutated(rng, text).encode(
             "utf-8", "surrogatepass"
         )  # fmt: skip
-        place.write_bytes(raw)
+        path.write_bytes(raw)
         try:
-            load_policy(place)
+            load_policy(path)
             seen["read"] += 1
         except ProbeError as error:
             str(error)

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent / "hostile"
 class Attack:
     """A query, the error it must raise and a part of the error's message."""
 
-    place: str
+    where: str
     error: str
     says: str
     sql: str
@@ -120,10 +120,10 @@ def test_every_attack_is_refused_and_free(clinic: Connection, log: io.StringIO) 
         except ProbeError as error:
             good = type(error) is getattr(errors, attack.error) and attack.says in error.what
             if not good:
-                wrong.append((attack.place, type(error).__name__, error.what))
+                wrong.append((attack.where, type(error).__name__, error.what))
             seen.append(told(error))
         else:
-            wrong.append((attack.place, "answered", attack.sql))
+            wrong.append((attack.where, "answered", attack.sql))
     assert wrong == []
     assert clinic.ledger() == ()
     assert clinic.budget.spent == 0

@@ -36,9 +36,9 @@ x = {{ bounds = [{low}, {high}] }}
 
 def policy(folder: Path, keys: str = "[1, 2, 3]", rows: int = 100, low: str = "-5",
            high: str = "5") -> Path:  # fmt: skip
-    place = folder / "policy.toml"
-    place.write_text(POLICY.format(keys=keys, rows=rows, low=low, high=high))
-    return place
+    path = folder / "policy.toml"
+    path.write_text(POLICY.format(keys=keys, rows=rows, low=low, high=high))
+    return path
 
 
 def table(rows: str) -> list[str]:

@@ -253,7 +253,7 @@ def test_a_row_is_in_one_group_although_the_domain_lists_its_key_twice(
     sql = "SELECT g FROM t GROUP BY g HAVING count(*) > 1 AND sum(i) > 2"
     places = [PLACES[0].format(key="INTEGER")]
     assert measured(sql, places, unit, change=finer) == [[2, 0, 0, 2], [7, 0, 0, 5]]
-    monkeypatch.setattr(render, "_placed", straight)
+    monkeypatch.setattr(render, "_indexed", straight)
     assert measured(sql, places, unit, change=finer) == [[2, 2, 2, 2], [7, 7, 7, 5]]
 
 

@@ -51,6 +51,6 @@ def opened(
     rules = load_policy(policy)
     backend = open_backend(source, rules, threads=1)
     typed = rules.with_types(backend.schemas())
-    place = ledger or Path(source).with_suffix(".ledger")
-    book = Ledger.open(place, budget=typed.budget, identity=str(place))
+    path = ledger or Path(source).with_suffix(".ledger")
+    book = Ledger.open(path, budget=typed.budget, identity=str(path))
     return connection(Database(backend, typed, book, sampler), analyst)

@@ -206,9 +206,9 @@ def test_the_line_that_is_edited_and_its_completions(text: str) -> None:
         assert shown.text == text
         assert harmless(shown.display_text)
     line = f"a{text}b"
-    given = TransformationInput(None, None, 0, lambda place: place, [("", line)], 80, 24)  # type: ignore[arg-type]
+    given = TransformationInput(None, None, 0, lambda column: column, [("", line)], 80, 24)  # type: ignore[arg-type]
     found = Visible().apply_transformation(given)
     assert "".join(part[1] for part in found.fragments) == visible(line)
-    places = [found.source_to_display(place) for place in range(len(line) + 1)]
-    assert places == [len(visible(line[:place])) for place in range(len(line) + 1)]
-    assert [found.display_to_source(place) for place in places] == list(range(len(line) + 1))
+    columns = [found.source_to_display(column) for column in range(len(line) + 1)]
+    assert columns == [len(visible(line[:column])) for column in range(len(line) + 1)]
+    assert [found.display_to_source(column) for column in columns] == list(range(len(line) + 1))

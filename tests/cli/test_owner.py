@@ -40,12 +40,12 @@ def test_check_lists_every_decision_that_is_open_with_its_line(clinic: Path, run
     assert ended.code == 1
     lines = (clinic / "draft.toml").read_text(encoding="utf-8").splitlines()
     found = json.loads(run("check", "--policy", "draft.toml", "--format", "json").out)["problems"]
-    assert [p["place"] for p in found] == [
+    assert [p["path"] for p in found] == [
         "budget.epsilon", "tables.diseases.unit", "tables.diseases.columns",
         "tables.patients.unit", "tables.patients.columns",
     ]  # fmt: skip
     for problem in found:
-        assert f"line {problem['line']}, {problem['place']}: {problem['what']}" in ended.err
+        assert f"line {problem['line']}, {problem['path']}: {problem['what']}" in ended.err
     assert lines[found[0]["line"] - 1].startswith('epsilon = "decide"')
 
 
@@ -187,9 +187,9 @@ def test_another_users_ledger_is_not_ones_own_to_unlock_or_to_read(
         vars(db._database.backend)["measure"] = broken
         with pytest.raises(ScanError):
             db.sql(STEADY)
-    place = clinic / "clinic.duckdb.ledger"
+    ledger = clinic / "clinic.duckdb.ledger"
     with monkeypatch.context() as other:
-        other.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
+        other.setattr(os, "geteuid", lambda: ledger.stat().st_uid + 1)
         for words in (["--unlock", system_user()], ["--adopt"]):
             ended = run("ledger", "clinic.duckdb", *words)
             assert ended.code == 1
@@ -224,8 +224,8 @@ def test_check_audits_the_ledger_of_its_owner(
     assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
     assert "the ledger holds" in run("check", "clinic.duckdb").out
     assert json.loads(run("check", "clinic.duckdb", "--format", "json").out)["ledger_audited"]
-    place = clinic / "clinic.duckdb.ledger"
-    with sqlite3.connect(place) as file:
+    ledger = clinic / "clinic.duckdb.ledger"
+    with sqlite3.connect(ledger) as file:
         triggers = [
             row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
         ]
@@ -235,7 +235,7 @@ def test_check_audits_the_ledger_of_its_owner(
     assert "was edited" in ended.err
     assert "--adopt" in ended.err
     # Others cannot repair it, and check the policy all the same.
-    monkeypatch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
+    monkeypatch.setattr(os, "geteuid", lambda: ledger.stat().st_uid + 1)
     assert run("check", "clinic.duckdb").code == 0
 
 

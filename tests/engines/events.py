@@ -116,8 +116,8 @@ def missing(count: int = 20) -> pa.Table:
 def stranger(person: int, count: int) -> pa.Table:
     """Rows of one more person, like those of others."""
     table = events(count, seed=person)
-    place = table.schema.get_field_index("person")
-    return table.set_column(place, "person", pa.array([person] * count, pa.int64()))
+    index = table.schema.get_field_index("person")
+    return table.set_column(index, "person", pa.array([person] * count, pa.int64()))
 
 
 def people(rows: int, groups: int | None = None, per_group: int | None = None,

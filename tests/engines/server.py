@@ -50,11 +50,11 @@ def lacking() -> str | None:
 def binaries() -> Path | None:
     """Where the server's programs are; None where PostgreSQL is not installed."""
     found = shutil.which("postgres")
-    places = [Path(found).parent] if found else []
-    places += sorted(
+    folders = [Path(found).parent] if found else []
+    folders += sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name), reverse=True
     )
-    return next((p for p in places if (p / "initdb").exists()), None)
+    return next((p for p in folders if (p / "initdb").exists()), None)
 
 
 class Server:
@@ -174,11 +174,11 @@ class Server:
                     sql.SQL("{} {}").format(sql.Identifier(f.name), sql.SQL(_type(f.type)))
                     for f in rows.schema
                 )
-                place = sql.Identifier(schema, table)
-                connection.execute(sql.SQL("CREATE TABLE {} ({})").format(place, columns))
-                _copy(connection, place, rows)
+                target = sql.Identifier(schema, table)
+                connection.execute(sql.SQL("CREATE TABLE {} ({})").format(target, columns))
+                _copy(connection, target, rows)
                 connection.execute(
-                    sql.SQL("GRANT SELECT ON {} TO {}").format(place, sql.Identifier(READER))
+                    sql.SQL("GRANT SELECT ON {} TO {}").format(target, sql.Identifier(READER))
                 )
         return schema
 
@@ -195,10 +195,10 @@ def _type(type_: pa.DataType) -> Any:
     return _TYPES[type_]
 
 
-def _copy(connection: psycopg.Connection[Any], place: sql.Identifier, rows: pa.Table) -> None:
+def _copy(connection: psycopg.Connection[Any], target: sql.Identifier, rows: pa.Table) -> None:
     from psycopg import sql
 
-    statement = sql.SQL("COPY {} FROM STDIN").format(place)
+    statement = sql.SQL("COPY {} FROM STDIN").format(target)
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
             copy.write_row(row)

@@ -79,8 +79,8 @@ class SparkFiles:
             folder = self.folder / str(self._count) / name
             folder.mkdir(parents=True)
             half = table.num_rows // 2
-            for place, part in enumerate((table.slice(0, half), table.slice(half))):
-                pq.write_table(part, folder / f"{place}.parquet", coerce_timestamps="us")
+            for index, part in enumerate((table.slice(0, half), table.slice(half))):
+                pq.write_table(part, folder / f"{index}.parquet", coerce_timestamps="us")
             paths[name] = str(folder)
         return paths
 

@@ -99,9 +99,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         for name in sys.argv[1:] or STARTS:
             start = STARTS[name]
-            place = Path(folder) / name
-            place.mkdir()
-            engines = start(place, stack)
+            home = Path(folder) / name
+            home.mkdir()
+            engines = start(home, stack)
             if engines is None:
                 print(f"{name} is not installed here", file=sys.stderr)
             else:

@@ -167,16 +167,16 @@ def test_a_path_of_spark_with_credentials_is_refused(path: str) -> None:
 
 def test_a_ledger_of_a_server_holds_no_password(server: Server, tmp_path: Path) -> None:
     schema = server.load(tables(50))
-    place = tmp_path / "a.ledger"
+    path = tmp_path / "a.ledger"
     url = server.url(schema=schema).replace("postgresql", "PostgreSQL")
     password = url.partition(f"{READER}:")[2].partition("@")[0]
-    with connect(url, events.policy(), ledger=place) as db:
+    with connect(url, events.policy(), ledger=path) as db:
         for thing in (db, db._database.backend, vars(db._database.backend), db.policy, db.ledger()):
             assert password not in repr(thing)
     for file in tmp_path.rglob("*"):
         if file.is_file():
             assert password.encode() not in file.read_bytes()
-    Ledger.open(place, budget=events.policy().budget, identity=identity(url)).close()
+    Ledger.open(path, budget=events.policy().budget, identity=identity(url)).close()
 
 
 # --- the command line ---------------------------------------------------------------------------

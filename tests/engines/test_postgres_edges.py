@@ -30,17 +30,17 @@ def _in_postgres(value: str | None) -> str | None:
 def both(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     rows = edges.rows(200, seed=1)
     path = tmp_path_factory.mktemp("edges") / "edges.duckdb"
-    places = ", ".join(f"CAST(? AS {type_})" for type_ in edges.COLUMNS.values())
+    marks = ", ".join(f"CAST(? AS {type_})" for type_ in edges.COLUMNS.values())
     with duckdb.connect(str(path)) as local:
         local.execute(f"CREATE TABLE edges ({_CREATE})")
         values = [[row[name] for name in _NAMES] for row in rows]
-        local.executemany(f"INSERT INTO edges VALUES ({places})", values)
+        local.executemany(f"INSERT INTO edges VALUES ({marks})", values)
     schema = server.load({})
     with server.owner() as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE {schema}.edges ({_CREATE})")
         cursor.execute(f"GRANT SELECT ON {schema}.edges TO {READER}")
         cursor.executemany(
-            f"INSERT INTO {schema}.edges VALUES ({places.replace('?', '%s')})",
+            f"INSERT INTO {schema}.edges VALUES ({marks.replace('?', '%s')})",
             [[_in_postgres(row[name]) for name in _NAMES] for row in rows],
         )
     policy = edges.policy()

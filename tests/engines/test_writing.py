@@ -65,16 +65,16 @@ class Replaced:
     pause = 0.04
 
     def __init__(self, folder: Path) -> None:
-        self._place = folder / "events.parquet"
+        self._path = folder / "events.parquet"
         self._next = folder / "next"
         self.move(True)
 
     def open(self, policy: Policy) -> Backend:
-        return open_backend({"events": self._place, "sites": events.sites()}, policy)
+        return open_backend({"events": self._path, "sites": events.sites()}, policy)
 
     def move(self, side: bool) -> None:
         pq.write_table(on_side(side), self._next)
-        self._next.replace(self._place)
+        self._next.replace(self._path)
 
 
 class TestDuckDB(Writing):

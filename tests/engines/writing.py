@@ -32,8 +32,8 @@ QUERIES = 12
 def on_side(side: bool, count: int = 600) -> pa.Table:
     """The events with all rows on one side."""
     table = events.events(count)
-    place = table.schema.get_field_index("flag")
-    return table.set_column(place, "flag", pa.array([side] * count))
+    index = table.schema.get_field_index("flag")
+    return table.set_column(index, "flag", pa.array([side] * count))
 
 
 class Written(Protocol):

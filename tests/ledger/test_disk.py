@@ -94,14 +94,14 @@ def test_read_only(
     open_to_all: Path, open_ledger: OpenLedger, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     """The worker gives up root's rights, if it has them: permissions bind it."""
-    place = open_to_all / "clinic.ledger"
-    open_ledger(place).close()
+    path = open_to_all / "clinic.ledger"
+    open_ledger(path).close()
     for file in open_to_all.iterdir():
         file.chmod(0o444 if target != "directory" else 0o666)
     open_to_all.chmod(0o777 if target == "file" else 0o555)
     monkeypatch.setenv("XDG_STATE_HOME", str(open_to_all / "state"))
     done = subprocess.run(
-        [sys.executable, str(WORKER), "unprivileged", str(place)],
+        [sys.executable, str(WORKER), "unprivileged", str(path)],
         env=os.environ | {"PYTHONPATH": str(WORKER.parents[2])},
         capture_output=True,
         text=True,
@@ -113,8 +113,8 @@ def test_read_only(
     assert "read-only" in refusal or "cannot be" in refusal
     assert "fix: " in refusal
     open_to_all.chmod(0o755)
-    place.chmod(0o644)
-    assert open_ledger(place).state().spent == 0
+    path.chmod(0o644)
+    assert open_ledger(path).state().spent == 0
 
 
 def test_a_directory_that_does_not_exist(open_ledger: OpenLedger, path: Path) -> None:

@@ -28,15 +28,15 @@ def adopt(path: Path, identity: str = "clinic") -> Ledger:
 @pytest.fixture
 def copy(path: Path, open_ledger: OpenLedger, tmp_path: Path) -> Path:
     """A copy of a ledger in which maria spent 0.25; the original goes on to 0.5 and 0.125."""
-    place = tmp_path / "copy" / path.name
-    place.parent.mkdir()
+    copied = tmp_path / "copy" / path.name
+    copied.parent.mkdir()
     ledger = open_ledger(budget=OWN)
     drawing(ledger, "maria", 0.25)
-    copy_all(path, place)
+    copy_all(path, copied)
     drawing(ledger, "maria", 0.25)
     drawing(ledger, "jo", 0.125)
     ledger.close()
-    return place
+    return copied
 
 
 @pytest.mark.parametrize("state", ["same", "another"])

@@ -203,9 +203,9 @@ def test_explain_predicts_the_loss_of_equal_draws(
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
-    place = tmp_path_factory.mktemp("unit") / "x.ledger"
+    path = tmp_path_factory.mktemp("unit") / "x.ledger"
     return Ledger.open(
-        place,
+        path,
         budget=Budget(epsilon=100_000.0, least=1e-12, failure=1e-12, holds=10_000),
         identity="x",
     )

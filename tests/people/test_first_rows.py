@@ -20,23 +20,24 @@ DUCKDB = (
     """ THEN 'nan'::DOUBLE ELSE "Cost" END AS "Cost", "ward" FROM (SELECT "id", "Cost", "ward","""
     """ probe_sql_want, ROW_NUMBER() OVER (PARTITION BY "id" ORDER BY"""
     """ hash(18446744073709551611::UBIGINT, "id", "Cost", "ward", "note"), "id", "Cost", "ward")"""
-    """ AS probe_sql_place FROM "probe_sql whole visits" JOIN probe_sql_heavy"""
+    """ AS probe_sql_row_number FROM "probe_sql whole visits" JOIN probe_sql_heavy"""
     """ ON "id" = probe_sql_person WHERE hash(18446744073709551611::UBIGINT, "id", "Cost","""
-    """ "ward", "note") <= probe_sql_cut) AS t WHERE t.probe_sql_place <= probe_sql_want"""
+    """ "ward", "note") <= probe_sql_cut) AS t WHERE t.probe_sql_row_number <= probe_sql_want"""
 )
 POSTGRES = (
     """SELECT t."id", t."cost", t."ward" FROM (SELECT t."id", t."cost", t."ward", ROW_NUMBER()"""
     """ OVER (PARTITION BY t."id" ORDER BY HASHTEXTEXTENDED(t.probe_sql_text, (-5)),"""
-    """ t.probe_sql_text) AS probe_sql_place FROM (SELECT t."id" AS "id", t."Cost" AS "cost","""
-    """ CAST(t."ward" AS TEXT) COLLATE "C" AS "ward", CAST(ROW(t."id", t."Cost", t."ward","""
-    """ t."note") AS TEXT) COLLATE "C" AS probe_sql_text FROM "s"."Visits" AS t) AS t{where})"""
-    """ AS t WHERE t."id" IS NULL OR t.probe_sql_place <= 3"""
+    """ t.probe_sql_text) AS probe_sql_row_number FROM (SELECT t."id" AS "id","""
+    """ t."Cost" AS "cost", CAST(t."ward" AS TEXT) COLLATE "C" AS "ward", CAST(ROW("""
+    """t."id", t."Cost", t."ward", t."note") AS TEXT) COLLATE "C" AS probe_sql_text"""
+    """ FROM "s"."Visits" AS t) AS t{where}) AS t WHERE t."id" IS NULL"""
+    """ OR t.probe_sql_row_number <= 3"""
 )
 SPARK = (
     """SELECT `id`, `Cost`, `ward` FROM (SELECT `id`, `Cost`, `ward`, ROW_NUMBER() OVER"""
     """ (PARTITION BY `id` ORDER BY XXHASH64(-5L, `id`, `Cost`, `ward`, `note`), `id`, `Cost`,"""
-    """ `ward`) AS probe_sql_place FROM `v` WHERE `id` IS NOT NULL) AS t"""
-    """ WHERE t.probe_sql_place <= 3"""
+    """ `ward`) AS probe_sql_row_number FROM `v` WHERE `id` IS NOT NULL) AS t"""
+    """ WHERE t.probe_sql_row_number <= 3"""
 )
 ALONE = " UNION ALL SELECT `id`, `Cost`, `ward` FROM `v` WHERE `id` IS NULL"
 

@@ -74,20 +74,20 @@ def test_two_policies_do_not_evict_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [clinic.as_database, clinic.as_csv])
 def test_a_change_that_keeps_size_and_time_is_noticed(tmp_path: Path, make: Any) -> None:
     made = make(tmp_path, ROWS)
-    place: Path = made["visits"] if isinstance(made, dict) else made
+    path: Path = made["visits"] if isinstance(made, dict) else made
     policy = clinic.policy(5)
     assert counted(made, policy) == [20, 0, 0, 0]
-    before = place.stat()
-    if place.suffix == ".csv":
-        place.write_bytes(place.read_bytes().replace(b'"A"', b'"B"'))
+    before = path.stat()
+    if path.suffix == ".csv":
+        path.write_bytes(path.read_bytes().replace(b'"A"', b'"B"'))
     else:
-        with duckdb.connect(str(place)) as db:
+        with duckdb.connect(str(path)) as db:
             db.execute("UPDATE visits SET ward = 'B'")
             db.execute("CHECKPOINT")
-    os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert place.stat().st_mtime_ns == before.st_mtime_ns
-    if place.suffix == ".csv":
-        assert place.stat().st_size == before.st_size
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    if path.suffix == ".csv":
+        assert path.stat().st_size == before.st_size
     assert counted(made, policy) == [0, 20, 0, 0]
 
 

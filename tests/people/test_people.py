@@ -154,8 +154,8 @@ def test_it_is_private(tmp_path: Path) -> None:
 def test_a_damaged_file_is_built_again(tmp_path: Path) -> None:
     source = clinic.as_database(tmp_path, clinic.visits())
     first = counts(source)
-    place = next(store(source).glob("*.duckdb"))
-    place.write_bytes(b"broken" * 1000)
+    path = next(store(source).glob("*.duckdb"))
+    path.write_bytes(b"broken" * 1000)
     assert counts(source) == first
 
 
@@ -310,12 +310,12 @@ def test_the_explanation_of_the_guide_is_what_explain_prints() -> None:
 def test_check_tells_the_owner_of_rows_without_a_person(tmp_path: Path) -> None:
     rows: list[Visit] = [(None, "A", 1, "x"), (1, "B", 1, "x")]
     source = clinic.as_database(tmp_path, rows)
-    place = tmp_path / "visits.toml"
-    place.write_text(dump_policy(clinic.policy()))
-    (problem,) = check(place, source).problems
-    assert problem.place == "tables.visits.unit.null"
-    place.write_text(dump_policy(clinic.policy(null="own")))
-    assert check(place, source).problems == ()
+    path = tmp_path / "visits.toml"
+    path.write_text(dump_policy(clinic.policy()))
+    (problem,) = check(path, source).problems
+    assert problem.path == "tables.visits.unit.null"
+    path.write_text(dump_policy(clinic.policy(null="own")))
+    assert check(path, source).problems == ()
 
 
 def test_connections_share_what_is_kept(tmp_path: Path) -> None:

@@ -49,12 +49,12 @@ def test_a_source_replaced_while_open_is_not_remembered_wrongly(tmp_path: Path, 
     """The first query of an old connection must not leave its rows for the new file."""
     policy = clinic.policy(2)
     source = make(tmp_path, ROWS)
-    place: Path = source["visits"] if isinstance(source, dict) else source
+    path: Path = source["visits"] if isinstance(source, dict) else source
     backend = open_backend(source, policy, threads=1)
     try:
         (tmp_path / "new").mkdir()
         new = make(tmp_path / "new", OTHER)
-        os.replace(new["visits"] if isinstance(new, dict) else new, place)
+        os.replace(new["visits"] if isinstance(new, dict) else new, path)
         scanned(backend, policy)
     finally:
         backend.close()
@@ -92,12 +92,12 @@ def test_a_file_that_changes_between_two_steps_is_not_counted(
 
 def test_another_type_in_the_policy_is_another_table(tmp_path: Path) -> None:
     """As text '1' and '01' are two people; as numbers they are one, with one cap."""
-    place = tmp_path / "visits.csv"
-    place.write_text("person,ward,age\n" + "1,A,5\n01,A,5\n" * 4)
+    path = tmp_path / "visits.csv"
+    path.write_text("person,ward,age\n" + "1,A,5\n01,A,5\n" * 4)
     text = clinic.POLICY.format(unit=clinic.UNIT.format(rows=3, more=""))
     numbers = parse_policy(text)
     texts = parse_policy(text.replace('person = { type = "BIGINT" }', 'person = { type = "TEXT" }'))
-    source = {"visits": place, "wards": clinic.wards()}
+    source = {"visits": path, "wards": clinic.wards()}
     assert counted(source, texts) == [[6, 0, 0, 0]]
     assert counted(source, numbers) == [[3, 0, 0, 0]]
     assert counted(source, texts) == [[6, 0, 0, 0]]
@@ -107,9 +107,9 @@ def test_a_kept_file_without_the_table_is_built_again(tmp_path: Path) -> None:
     source, policy = clinic.as_database(tmp_path, ROWS), clinic.policy(2)
     first = counted(source, policy)
     folder = source.with_name(source.name + ".bounded")
-    (place,) = folder.glob("*.duckdb")
-    place.unlink()
-    duckdb.connect(str(place)).close()
+    (path,) = folder.glob("*.duckdb")
+    path.unlink()
+    duckdb.connect(str(path)).close()
     assert counted(source, policy) == first
 
 
@@ -159,14 +159,14 @@ def test_people_of_any_type_are_bounded(tmp_path: Path, kind: str) -> None:
         "UUID": "uuid()", "INTERVAL": "INTERVAL '30 days'", "DATE": "DATE '2020-01-01'",
         "INTEGER[]": "[1, NULL]",
     }  # fmt: skip
-    place = tmp_path / "visits.duckdb"
-    with duckdb.connect(str(place)) as db:
+    path = tmp_path / "visits.duckdb"
+    with duckdb.connect(str(path)) as db:
         db.execute(f"CREATE TABLE visits (person {kind}, ward VARCHAR, x DOUBLE)")
         value = values.get(kind, "'a'")
         db.execute(f"INSERT INTO visits SELECT p, 'A', 1 FROM (SELECT {value} AS p), range(9)")
         if kind == "INTERVAL":  # equal to the others
             db.execute("INSERT INTO visits SELECT INTERVAL '1 month', 'A', 1 FROM range(9)")
-    assert counted(place, parse_policy(FLOATS)) == [[3, 0]]
+    assert counted(path, parse_policy(FLOATS)) == [[3, 0]]
 
 
 @pytest.mark.parametrize("parts", [pytest.param(False, marks=SLOW), True])
@@ -176,11 +176,11 @@ def test_collations_make_no_people_equal(
     """Ann and ANN are two people, of whom each keeps three rows, in one part or in many."""
     if parts:
         monkeypatch.setattr("probe_sql.vault.bounding._PART_ROWS", 5)
-    place = tmp_path / "visits.duckdb"
-    with duckdb.connect(str(place)) as db:
+    path = tmp_path / "visits.duckdb"
+    with duckdb.connect(str(path)) as db:
         db.execute("CREATE TABLE visits (person VARCHAR COLLATE nocase, ward VARCHAR, x DOUBLE)")
         db.execute("INSERT INTO visits SELECT 'Ann', 'A', i FROM range(9) t(i)")
         db.execute("INSERT INTO visits SELECT 'ANN', 'A', i FROM range(9) t(i)")
     sql = COUNT + " AND count(DISTINCT person) > 1"
-    rows, persons = counted(place, parse_policy(FLOATS), sql)
+    rows, persons = counted(path, parse_policy(FLOATS), sql)
     assert Counter(rows=rows[0], persons=persons[0]) == Counter(rows=6, persons=2)

@@ -153,7 +153,7 @@ def test_which_columns_keys_fit(keys: KeySet, column: str, fits: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "place", "what"),
+    ("make", "path", "what"),
     [
         (lambda: ListKeys(()), "keys", "empty"),
         (lambda: ListKeys((None,)), "keys", "NULL is not a key"),  # type: ignore[arg-type]
@@ -172,11 +172,11 @@ def test_which_columns_keys_fit(keys: KeySet, column: str, fits: bool) -> None:
         (lambda: TableKeys("t", None), "keys.column", "string"),  # type: ignore[arg-type]
     ],
 )
-def test_keys_check_themselves(make: Any, place: str, what: str) -> None:
+def test_keys_check_themselves(make: Any, path: str, what: str) -> None:
     with pytest.raises(PolicyError) as caught:
         make()
     (problem,) = caught.value.problems
-    assert problem.place == place
+    assert problem.path == path
     assert what in problem.what
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe_sql.policy.locate import Lines
-from probe_sql.policy.names import bare, place, quoted
+from probe_sql.policy.names import bare, dotted, quoted
 
 DOCUMENT = '''\
 # a = "not a key"
@@ -114,13 +114,13 @@ def test_every_key_of_any_document_is_found(document: dict[str, dict[str, Any]])
     expected: dict[str, int] = {}
     for table, pairs in document.items():
         lines += ["# [comment]", f"[{bare(table)}]"]
-        expected[place(table)] = len(lines)
+        expected[dotted(table)] = len(lines)
         for name, value in pairs.items():
-            expected[place(table, name)] = len(lines) + 1
+            expected[dotted(table, name)] = len(lines) + 1
             if isinstance(value, list):
                 first = len(lines) + 2
                 for index, item in enumerate(value):
-                    expected[place(table, name, index)] = first
+                    expected[dotted(table, name, index)] = first
                     first += written(item).count("\n") + 1
             lines += f"{bare(name)} = {written(value)}".split("\n")
     text = "\n".join(lines)

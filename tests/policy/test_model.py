@@ -55,7 +55,7 @@ def clinic(**changes: Any) -> Policy:
 def raised(make: Any) -> list[tuple[str, str]]:
     with pytest.raises(PolicyError) as caught:
         make()
-    return [(problem.place, problem.what) for problem in caught.value.problems]
+    return [(problem.path, problem.what) for problem in caught.value.problems]
 
 
 def test_a_policy_cannot_change() -> None:
@@ -176,7 +176,7 @@ WRONG: Any = "wrong"
 
 
 @pytest.mark.parametrize(
-    ("make", "place", "what"),
+    ("make", "path", "what"),
     [
         (lambda: Column(""), 'columns.""', "empty"),
         (lambda: Column(5), "columns.5", "string"),  # type: ignore[arg-type]
@@ -222,9 +222,9 @@ WRONG: Any = "wrong"
         (lambda: clinic(ledger=""), "ledger", "empty"),
     ],
 )
-def test_objects_check_themselves(make: Any, place: str, what: str) -> None:
+def test_objects_check_themselves(make: Any, path: str, what: str) -> None:
     found = raised(make)
-    assert [where for where, _ in found] == [place]
+    assert [where for where, _ in found] == [path]
     assert what in found[0][1]
 
 

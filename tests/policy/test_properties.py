@@ -151,7 +151,7 @@ def test_numbers_too_long_to_print() -> None:
 
 
 def paths(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a document at which something could be changed."""
+    """Every path in a document at which something could be changed."""
     entries: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         entries = list(value.items())

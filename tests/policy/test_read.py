@@ -162,7 +162,7 @@ def unit(definition: str) -> str:
 
 
 MISTAKES: list[tuple[str, str, int | None, str, str]] = [
-    # text, place, line, part of what, part of fix
+    # text, path, line, part of what, part of fix
     # unknown and misspelt keys
     (BASE.replace("ledger =", "legder ="), "legder", 1, "no setting", "did you mean ledger?"),
     (patched("per_query = 1.0", "perquery = 1.0"), "budget.perquery", 4, "no setting",
@@ -348,14 +348,14 @@ MISTAKES: list[tuple[str, str, int | None, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "line", "what", "fix"),
+    ("text", "path", "line", "what", "fix"),
     MISTAKES,
     ids=[f"{i}-{m[1]}" for i, m in enumerate(MISTAKES)],
 )
-def test_mistake(text: str, place: str, line: int | None, what: str, fix: str) -> None:
+def test_mistake(text: str, path: str, line: int | None, what: str, fix: str) -> None:
     # One mistake is one problem: a broken part does not break what refers to it.
     (problem,) = problems_of(text)
-    assert (problem.place, problem.line) == (place, line)
+    assert (problem.path, problem.line) == (path, line)
     assert what in problem.what
     assert fix in problem.fix
 
@@ -371,7 +371,7 @@ def test_all_problems_come_together_in_the_order_of_the_file() -> None:
     ):
         assert old in text
         text = text.replace(old, new)
-    assert [(problem.line, problem.place) for problem in problems_of(text)] == [
+    assert [(problem.line, problem.path) for problem in problems_of(text)] == [
         (4, "budget.per_query"),
         (9, "tables.patients.unit.max_rw"),
         (9, "tables.patients.unit.max_rows"),
@@ -390,7 +390,7 @@ def test_joint_keys_keep_their_number_when_one_before_them_is_wrong() -> None:
         "[[tables.patients.keys]]",
         "[[tables.patients.keys]]\ncolumns = []\ntable = 'ward_days'\n[[tables.patients.keys]]",
     ).replace('columns = ["ward", "admitted"]', 'columns = ["ward", "nowhere"]')
-    assert [(p.line, p.place) for p in problems_of(text)] == [
+    assert [(p.line, p.path) for p in problems_of(text)] == [
         (20, "tables.patients.keys[0].columns"),
         (23, "tables.patients.keys[1].columns"),
     ]
@@ -414,7 +414,7 @@ def test_budgets_of_analysts_may_add_up_to_more_than_the_whole() -> None:
 )
 def test_text_that_is_not_toml_is_one_problem(text: str, line: int | None) -> None:
     (problem,) = problems_of(text)
-    assert problem.place == "file"
+    assert problem.path == "file"
     assert problem.line == line
 
 

@@ -45,7 +45,7 @@ def policy(data_dir: Path) -> Policy:
 
 
 def found(policy: Policy, schemas: Mapping[str, Mapping[str, SqlType]]) -> list[tuple[str, str]]:
-    return [(problem.place, problem.fix) for problem in policy.check_schema(schemas)]
+    return [(problem.path, problem.fix) for problem in policy.check_schema(schemas)]
 
 
 def test_a_schema_that_agrees(policy: Policy) -> None:
@@ -166,7 +166,7 @@ def test_contradictions(
     schemas = clinic_schema()
     change(schemas)
     problems = found(policy, schemas)
-    assert [place for place, _ in problems] == [place for place, _ in expected]
+    assert [path for path, _ in problems] == [path for path, _ in expected]
     for (_, fix), (_, part) in zip(problems, expected, strict=True):
         assert part in fix
     with pytest.raises(PolicyError):
@@ -184,8 +184,8 @@ def test_unit_and_joint_columns(policy: Policy) -> None:
     with pytest.raises(PolicyError, match="ward is VARCHAR and cap is INTEGER"):
         replace(policy, tables=by_name(patients))
     untyped = {**policy.public, "diseases": replace(policy.public["diseases"], columns={})}
-    places = found(replace(policy, tables=by_name(patients), public=untyped), clinic_schema())
-    assert [place for place, _ in places] == [
+    paths = found(replace(policy, tables=by_name(patients), public=untyped), clinic_schema())
+    assert [path for path, _ in paths] == [
         "tables.patients.columns.patient",
         "tables.patients.unit.column",
         "tables.patients.keys[0]",

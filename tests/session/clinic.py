@@ -54,10 +54,10 @@ def build(folder: Path) -> Path:
 def seeded(path: Path, seed: int, analyst: str | None = "maria") -> Connection:
     """A connection with a seeded sampler: for tests, by the constructor and no other way."""
     policy = load_policy(POLICY)
-    place, identity = ledger_path(path, policy, None)
+    book, identity = ledger_path(path, policy, None)
     backend = open_backend(path, policy)
     typed = policy.with_types(backend.schemas())
-    ledger = Ledger.open(place, budget=typed.budget, identity=identity)
+    ledger = Ledger.open(book, budget=typed.budget, identity=identity)
     return Connection(
         Database(backend, typed, ledger, Sampler(SeededWords(seed))), analyst, owner=True
     )

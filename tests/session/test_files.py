@@ -125,10 +125,10 @@ def test_threads_that_open_a_new_ledger_at_once_make_one(database: Path) -> None
 def test_an_older_ledger_is_closed_to_others_when_it_is_opened(database: Path) -> None:
     with seeded(database, 1):
         pass
-    place = Path(f"{database}.ledger")
-    place.chmod(0o644)
+    path = Path(f"{database}.ledger")
+    path.chmod(0o644)
     with seeded(database, 1):
-        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_hard_link_finds_the_ledger_of_the_other_name(database: Path, tmp_path: Path) -> None:

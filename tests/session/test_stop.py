@@ -27,15 +27,15 @@ def ended(database: Path, *failures: Failure | None) -> list[ProbeError | None]:
     errors: list[ProbeError | None] = [None] * len(failures)
     began, done = threading.Barrier(len(failures)), [threading.Event() for _ in failures]
 
-    def ask(place: int) -> None:
+    def ask(index: int) -> None:
         with connect(database, POLICY, analyst="maria") as db:
             measure = db._database.backend.measure
 
             def measured(*arguments: Any) -> Any:
                 began.wait(30)
-                if place:
-                    assert done[place - 1].wait(30)
-                failure = failures[place]
+                if index:
+                    assert done[index - 1].wait(30)
+                failure = failures[index]
                 if failure is not None:
                     raise scan_error(failure)
                 return measure(*arguments)
@@ -44,8 +44,8 @@ def ended(database: Path, *failures: Failure | None) -> list[ProbeError | None]:
             try:
                 db.sql(CHEAP, epsilon=0.5)
             except ProbeError as error:
-                errors[place] = error
-            done[place].set()
+                errors[index] = error
+            done[index].set()
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(len(failures))]
     for thread in threads:

@@ -11,7 +11,7 @@ import pytest
 
 from probe_sql import Answer, connect
 
-SIZES = [1000 - 10 * place for place in range(40)]
+SIZES = [1000 - 10 * index for index in range(40)]
 TOP = "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 10"
 
 
@@ -22,8 +22,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     path, policy = folder / "top.duckdb", folder / "top.toml"
     with duckdb.connect(str(path)) as made:
         made.execute("CREATE TABLE events (g INTEGER, x INTEGER)")
-        for place, size in enumerate(SIZES):
-            made.execute("INSERT INTO events SELECT ?, i % 5 FROM range(?) t(i)", [place, size])
+        for index, size in enumerate(SIZES):
+            made.execute("INSERT INTO events SELECT ?, i % 5 FROM range(?) t(i)", [index, size])
     policy.write_text(
         "[budget]\nepsilon = 100000.0\nper_query = 1.0\n\n[tables.events]\nunit = 'row'\n\n"
         "[tables.events.columns]\ng = { keys = { integers = [0, 40] } }\nx = { bounds = [0, 10] }\n"

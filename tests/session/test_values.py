@@ -142,9 +142,9 @@ def test_margins_hold_through_the_real_vault(many: tuple[Path, Path]) -> None:
     )
     with connect(*many) as db:
         answer = answered(db.sql(text, epsilon=2.0, confidence=0.9))
-    for place, name in enumerate(answer.columns[1:], 1):
+    for column, name in enumerate(answer.columns[1:], 1):
         missed = sum(
-            margins[place] is not None and abs(row[place] - exact[name]) > margins[place]
+            margins[column] is not None and abs(row[column] - exact[name]) > margins[column]
             for row, margins in zip(answer.rows, answer.margins, strict=True)
         )
         assert missed / len(answer) <= 0.1 + 4 * (0.09 / len(answer)) ** 0.5, name

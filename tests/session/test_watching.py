@@ -100,15 +100,15 @@ def test_closing_ends_the_scan_of_another_thread_and_leaves_nothing(long: Connec
         except BaseException as error:
             ended.append(error)
 
-    place: Path = long._database.backend._source._workplace.path  # type: ignore[attr-defined]
+    path: Path = long._database.backend._source._workplace.path  # type: ignore[attr-defined]
     thread = threading.Thread(target=ask)
     thread.start()
     assert scanning.wait(30)
-    assert place.exists()
+    assert path.exists()
     long.close()
     thread.join(30)
     assert not thread.is_alive()
-    assert not place.exists()
+    assert not path.exists()
     (error,) = ended
     assert isinstance(error, Interrupted | ScanError | LedgerError)  # wherever it was
     assert getattr(error, "failure", "closed") == "closed"

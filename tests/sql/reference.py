@@ -36,8 +36,8 @@ _RESULTS = {BIGINT: "whole", BOOLEAN: "truth", TIMESTAMP: "moment", VARCHAR: "te
 def signature(row: Row) -> str:
     """`substring(s, n[, n])`."""
     text = ""
-    for place, taken in enumerate(row.takes):
-        letter = f", {_LETTERS[taken.want]}" if place else _LETTERS[taken.want]
+    for index, taken in enumerate(row.takes):
+        letter = f", {_LETTERS[taken.want]}" if index else _LETTERS[taken.want]
         text += f"[{letter}]" if taken.optional else letter
     return f"{row.name}({text}{', ...' if row.most else ''})"
 
@@ -90,9 +90,9 @@ def _words(names: Iterable[str]) -> str:
 
 def _arguments(row: Row) -> str:
     text = ""
-    for place, taken in enumerate(row.takes):
-        last = place == len(row.takes) - 1
-        symbol = f'"," {taken.symbol}' if place else taken.symbol
+    for index, taken in enumerate(row.takes):
+        last = index == len(row.takes) - 1
+        symbol = f'"," {taken.symbol}' if index else taken.symbol
         if taken.optional:
             symbol = f"({symbol})?"
         elif last and row.most:

@@ -226,8 +226,8 @@ class _Filler:
         for column in columns[:wanted]:
             shape = "{}" if column == mate else self.pick(_KEYS[column])
             self.keys.append(shape.format(self.column(column, ())))
-        for place, node in enumerate(instances):
-            self.grouped[node] = self.keys[place] if self.all else self.pick(self.keys)
+        for index, node in enumerate(instances):
+            self.grouped[node] = self.keys[index] if self.all else self.pick(self.keys)
 
     def column(self, name: str, rules: tuple[str, ...]) -> str:
         return f"{self.main}.{name}" if self.joins and "subselect" not in rules else name

@@ -136,23 +136,23 @@ def mutants(draw: st.DrawFn) -> str:
     """An accepted query, broken: words deleted, doubled, swapped, inserted, or bytes spoilt."""
     words = _WORD.findall(draw(st.sampled_from(seeds())))
     for _ in range(draw(st.integers(1, 4))):
-        place = draw(st.integers(0, len(words) - 1))
+        index = draw(st.integers(0, len(words) - 1))
         other = draw(st.integers(0, len(words) - 1))
         kind = draw(st.sampled_from(("delete", "double", "swap", "insert", "steal", "noise")))
         if kind == "delete" and len(words) > 1:
-            del words[place]
+            del words[index]
         elif kind == "double":
-            words.insert(place, words[place])
+            words.insert(index, words[index])
         elif kind == "swap":
-            words[place], words[other] = words[other], words[place]
+            words[index], words[other] = words[other], words[index]
         elif kind == "insert":
-            words.insert(place, f" {draw(st.sampled_from(_HOSTILE))} ")
+            words.insert(index, f" {draw(st.sampled_from(_HOSTILE))} ")
         elif kind == "steal":
             words.insert(
-                place, draw(st.sampled_from(_WORD.findall(draw(st.sampled_from(seeds())))))
+                index, draw(st.sampled_from(_WORD.findall(draw(st.sampled_from(seeds())))))
             )
         else:
-            words.insert(place, draw(st.text(max_size=3)))
+            words.insert(index, draw(st.text(max_size=3)))
     return "".join(words)
 
 

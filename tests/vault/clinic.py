@@ -72,12 +72,12 @@ def expected(chosen: Callable[[Row], bool] = lambda _: True) -> dict[str, list[i
     for row in rows():
         if row[0] not in WARDS or not chosen(row):
             continue
-        place = WARDS.index(row[0])
-        counts[place] += 1
+        index = WARDS.index(row[0])
+        counts[index] += 1
         if row[2] is not None:
-            ages[place] += min(120, max(0, row[2]))
+            ages[index] += min(120, max(0, row[2]))
         if row[3] is not None:
-            costs[place] += round(min(1000.0, max(0.0, row[3])) * 100)
+            costs[index] += round(min(1000.0, max(0.0, row[3])) * 100)
     return {"count": counts, "age": ages, "cost": costs}
 
 

@@ -369,6 +369,6 @@ def test_a_planted_secret_is_in_nothing_that_the_vault_shows(
         meter.draw(0, 0.1, clinic.everyone(4))
     text += shown(caught.value)
     assert not secrets(text)
-    places = re.compile(r"\bline \d+|0x[0-9a-f]+")  # of code, which may have any number
-    assert not [value for value in hidden if value in places.sub("", text)]
+    addresses = re.compile(r"\bline \d+|0x[0-9a-f]+")  # of code, which may have any number
+    assert not [value for value in hidden if value in addresses.sub("", text)]
     assert capfd.readouterr() == ("", "")

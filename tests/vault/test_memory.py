@@ -25,7 +25,7 @@ from probe_sql.vault.randomness import WordArray
 from tests.vault.remains import VAULT, Bolt, secrets_within
 
 GROUPS = 5
-SUMS = tuple(7_654_321_000 + 13 * place for place in range(GROUPS))
+SUMS = tuple(7_654_321_000 + 13 * index for index in range(GROUPS))
 FINE, COARSE = 2e-6, 1e-6  # noise of about a million, so that each value is one of its kind
 SEED = 41
 ALL = np.ones(GROUPS, dtype=np.bool_)

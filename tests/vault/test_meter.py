@@ -81,9 +81,9 @@ def desk(
     return Desk(ledger, receipt, words, meter)
 
 
-def mask(*places: int, groups: int = 4) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def mask(*chosen: int, groups: int = 4) -> np.ndarray[Any, np.dtype[np.bool_]]:
     found = np.zeros(groups, dtype=np.bool_)
-    found[list(places)] = True
+    found[list(chosen)] = True
     return found
 
 

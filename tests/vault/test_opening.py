@@ -30,9 +30,9 @@ def test_every_wall_of_the_connection_stands(backend: Backend) -> None:
     rows = connection.execute("SELECT name, value FROM duckdb_settings()").fetchall()
     found = {name: value for name, value in rows if name in SETTINGS}
     assert found == SETTINGS
-    [(place,)] = connection.execute("SELECT current_setting('temp_directory')").fetchall()
-    assert Path(place).is_relative_to(backend._source._workplace.path)
-    assert Path(place).stat().st_mode & 0o777 == 0o700
+    [(path,)] = connection.execute("SELECT current_setting('temp_directory')").fetchall()
+    assert Path(path).is_relative_to(backend._source._workplace.path)
+    assert Path(path).stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no permissions of this kind here")
@@ -41,9 +41,9 @@ def test_a_working_place_that_was_open_is_closed_to_others(tmp_path: Path) -> No
     folder.mkdir()
     folder.chmod(0o755)
     assert private(folder).stat().st_mode & 0o777 == 0o700
-    place = Workplace(folder)
-    assert place.path.stat().st_mode & 0o777 == 0o700
-    place.close()
+    path = Workplace(folder)
+    assert path.path.stat().st_mode & 0o777 == 0o700
+    path.close()
 
 
 @pytest.mark.parametrize("source", [

@@ -106,16 +106,16 @@ def test_every_instance_has_its_part_its_own_place_and_all_walls(
     backend = opened(clinic.as_database(tmp_path), rules(2))
     meet(30)
     both(backend, rules(2), [COUNT, BY_DAY])
-    places, planted = set(), clinic.arrow()
+    paths, planted = set(), clinic.arrow()
     for instance in backend._source.pool._members:
         run = instance.connection.execute
         settings = dict(run("SELECT name, value FROM duckdb_settings()").fetchall())
         assert {name: settings[name] for name in SETTINGS} == SETTINGS
         assert settings["threads"] == "2"
         assert settings["memory_limit"] == "286.1 MiB"  # 300 MB
-        place = Path(settings["temp_directory"])
-        assert place.stat().st_mode & 0o777 == 0o700
-        places.add(place)
+        path = Path(settings["temp_directory"])
+        assert path.stat().st_mode & 0o777 == 0o700
+        paths.add(path)
         file = tmp_path / "file.csv"
         file.write_text("a\n1\n")
         before = sorted(tmp_path.iterdir())
@@ -123,10 +123,10 @@ def test_every_instance_has_its_part_its_own_place_and_all_walls(
             with pytest.raises(duckdb.Error):
                 run(attempt.format(file=file, folder=tmp_path)).fetchall()
         assert sorted(tmp_path.iterdir()) == before
-    assert len(places) == 2
+    assert len(paths) == 2
     del planted
     backend.close()
-    assert not any(place.exists() for place in places)
+    assert not any(path.exists() for path in paths)
 
 
 def test_a_source_that_was_replaced_is_not_opened_again(tmp_path: Path) -> None:

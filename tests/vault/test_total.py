@@ -198,8 +198,8 @@ def test_a_view_of_the_owners_fails_for_no_row(tmp_path: Path, kind: str) -> Non
     """A free query for each bit of the bad row was possible: which of them fail?"""
     backend = open_backend(views(tmp_path / "people.duckdb", VIEWS[kind]), policy())
     for letter in "okQ7":
-        for place in range(3):
-            having = f"count(*) FILTER (WHERE name LIKE '{'_' * place}{letter}%' AND age > 3) > 1"
+        for index in range(3):
+            having = f"count(*) FILTER (WHERE name LIKE '{'_' * index}{letter}%' AND age > 3) > 1"
             measured(backend, having)
     for having in QUERIES:
         measured(backend, having)

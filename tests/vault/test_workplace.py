@@ -24,11 +24,11 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of temporary files for this test alone, of its own and of what it starts."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
-    monkeypatch.setattr("tempfile.tempdir", str(place))
-    return place
+    path = tmp_path / "tmp"
+    path.mkdir()
+    monkeypatch.setenv("TMPDIR", str(path))
+    monkeypatch.setattr("tempfile.tempdir", str(path))
+    return path
 
 
 def killed(what: str, source: Path) -> None:
@@ -50,12 +50,12 @@ def names(folder: Path) -> list[Path]:
     return [path for path in found if b"Miller" in path.read_bytes()]
 
 
-def closed_to_others(folder: Path, top: Path) -> bool:
+def closed_to_others(start: Path, top: Path) -> bool:
     """Whether some directory on the way to each file is closed to everybody else."""
     return all(
-        any(place.stat().st_mode & 0o077 == 0 for place in (path, *path.parents)
-            if top in (place, *place.parents))
-        for path in names(folder)
+        any(folder.stat().st_mode & 0o077 == 0 for folder in (path, *path.parents)
+            if top in (folder, *folder.parents))
+        for path in names(start)
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def test_spilled_rows_of_a_killed_process_are_gone_with_the_next_start(
     backend = open_backend(path, clinic.policy())
     assert not names(temporary)
     backend.close()
-    assert [place.name for place in temporary.glob("*/*")] == ["lock"]
+    assert [path.name for path in temporary.glob("*/*")] == ["lock"]
 
 
 @pytest.mark.parametrize("what", ["database", "frame"])

@@ -87,7 +87,7 @@ class PostgresTranslator(Translator):
         return node.copy()
 
     def on_group(self, node: exp.Group) -> exp.Expr:
-        """GROUP BY places, which are no numbers."""
+        """GROUP BY's column numbers, which are no values."""
         return node.copy()
 
     def on_select(self, node: exp.Select) -> exp.Expr:

@@ -85,7 +85,7 @@ class SparkTranslator(Translator):
         return exp.Var(this=f"{node.name}L")
 
     def on_group(self, node: exp.Group) -> exp.Expr:
-        """The places of columns, which stay as they are."""
+        """The indexes of columns, which stay as they are."""
         return node.copy()
 
     def on_neg(self, node: exp.Neg) -> exp.Expr:
@@ -101,15 +101,15 @@ class SparkTranslator(Translator):
         plain.set("qualify", None)
         inner = self.parts(plain)
         self._windows += 1
-        place = f"probe_sql_place{self._windows}"
+        row_number = f"probe_sql_row_number{self._windows}"
         condition = self.translate(qualify.this)
         window = condition.find(exp.Window)
         person = qualify.this.find(exp.Is)
         assert window is not None
         assert person is not None
-        window.replace(exp.column(place, table="t"))
+        window.replace(exp.column(row_number, table="t"))
         inner.args["expressions"].append(
-            exp.Alias(this=window, alias=exp.Identifier(this=place, quoted=False))
+            exp.Alias(this=window, alias=exp.Identifier(this=row_number, quoted=False))
         )
         named = exp.TableAlias(this=exp.Identifier(this="t", quoted=False))
         return exp.Select(

@@ -48,10 +48,10 @@ def side(given: Call) -> exp.Expr:
 
 def substring(given: Call) -> exp.Expr:
     """From the end where the start is negative, backwards where the length is."""
-    value, *places = given.values
-    start, *rest = (whole(place) for place in places)
+    value, *numbers = given.values
+    start, *rest = (whole(number) for number in numbers)
     if max(map(abs, (start, *rest))) > _LONGEST:
-        raise given.refuse("a substring at such a place", "no text is so long")
+        raise given.refuse("a substring at such a position", "no text is so long")
     backwards = min(0, *rest, 0)
     begin: exp.Expr = integer(start + backwards)
     if start < 0:
@@ -67,7 +67,7 @@ def ends_with(given: Call) -> exp.Expr:
 
 
 def contains(given: Call) -> exp.Expr:
-    """Whether the part has a place."""
+    """Whether the text holds the other."""
     return exp.Paren(this=above(by_bytes("strpos")(given), integer(0)))
 
 

@@ -10,7 +10,7 @@ from probe_sql.sql.forms.spark_build import cast, double
 from probe_sql.types import Kind
 
 _LARGEST = 1.7976931348623157e308
-_MOST_PLACES = 2**31 - 1
+_MOST_CHARACTERS = 2**31 - 1
 _FIRST_DAY = "-290308-12-22 00:00:00"  # DuckDB's first timestamp; Spark's is hours before it
 _MOST_NODES = 2_000  # of a part that is written down more than once
 
@@ -116,7 +116,7 @@ def substring(given: Call) -> exp.Expr:
     """A part of a text; one before its first character is taken as DuckDB takes it."""
     start = whole(given.values[1])
     size = whole(given.values[2]) if len(given.values) == 3 else None
-    if start == 0 and size is not None:  # a place before the first
+    if start == 0 and size is not None:  # a position before the first
         start, size = 1, max(size - 1, 0) if size >= 0 else size
     if size is not None and size < 0:
         raise given.refuse(
@@ -124,17 +124,17 @@ def substring(given: Call) -> exp.Expr:
             why="Spark gives an empty text where DuckDB looks backwards",
             fix="write the start and a positive length",
         )
-    if start > _MOST_PLACES:
-        return call("SUBSTRING", given.values[0], _int(_MOST_PLACES), _int(0))
-    arguments = [_int(max(start, -_MOST_PLACES) or 1)]
+    if start > _MOST_CHARACTERS:
+        return call("SUBSTRING", given.values[0], _int(_MOST_CHARACTERS), _int(0))
+    arguments = [_int(max(start, -_MOST_CHARACTERS) or 1)]
     if size is not None:
-        arguments.append(_int(min(size, _MOST_PLACES)))
+        arguments.append(_int(min(size, _MOST_CHARACTERS)))
     return call("SUBSTRING", given.values[0], *arguments)
 
 
 def side(given: Call) -> exp.Expr:
     """left and right, with a size that Spark can read."""
-    size = _int(min(whole(given.values[1]), _MOST_PLACES))
+    size = _int(min(whole(given.values[1]), _MOST_CHARACTERS))
     return call(given.name.upper(), given.values[0], size)
 
 

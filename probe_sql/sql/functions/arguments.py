@@ -19,7 +19,7 @@ PART_NAMES = {
     "hours": "hour", "h": "hour", "hr": "hour", "minutes": "minute", "min": "minute",
     "seconds": "second", "s": "second", "sec": "second", "quarters": "quarter",
 }  # fmt: skip
-_PLACES = ("first", "second", "third")
+_ORDINALS = ("first", "second", "third")
 
 
 class Want(Enum):
@@ -63,7 +63,7 @@ def unit(symbol: str, units: Sequence[str]) -> Argument:
     return Argument(Want.UNIT, symbol, units=tuple(units))
 
 
-def checked(taken: Argument, value: Scalar, function: str, place: int, span: Span | None) -> Scalar:
+def checked(taken: Argument, value: Scalar, function: str, index: int, span: Span | None) -> Scalar:
     """The argument if it is what the function takes, else an error that says what is."""
     match taken.want:
         case Want.NUMBER:
@@ -77,7 +77,7 @@ def checked(taken: Argument, value: Scalar, function: str, place: int, span: Spa
         case Want.MOMENT:
             return temporal(value, function)
         case Want.WHOLE:
-            where = f"the {_PLACES[place]} argument of {function}"
+            where = f"the {_ORDINALS[index]} argument of {function}"
             number = constant_integer(value, taken.low, taken.high, where)
             return replace(value, ast=integer_literal(number))
         case Want.UNIT:

@@ -79,8 +79,8 @@ class Row:
             raise SqlError(f"{self.name} takes {count} argument(s), not {len(arguments)}",
                            span=span)  # fmt: skip
         values = [
-            checked(self.taken(place), value, self.name, place, span)
-            for place, value in enumerate(arguments)
+            checked(self.taken(index), value, self.name, index, span)
+            for index, value in enumerate(arguments)
         ]
         if self.idle is not None and self.idle(values):
             return values[0].at(span)
@@ -93,13 +93,13 @@ class Row:
         private = any(value.private for value in values)
         return Scalar(node, type_, span, *range_, nullable, private)
 
-    def taken(self, place: int) -> Argument:
-        """What it takes at a place."""
-        return self.takes[min(place, len(self.takes) - 1)]
+    def taken(self, index: int) -> Argument:
+        """What it takes as the argument of this index."""
+        return self.takes[min(index, len(self.takes) - 1)]
 
     def _called(self, values: Values) -> exp.Expr:
         written = [
-            value.ast if self.taken(place).want is Want.WHOLE else paren(value.ast)
-            for place, value in enumerate(values)
+            value.ast if self.taken(index).want is Want.WHOLE else paren(value.ast)
+            for index, value in enumerate(values)
         ]
         return call(self.name, *written)

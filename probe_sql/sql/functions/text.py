@@ -10,7 +10,7 @@ from probe_sql.sql.functions.arguments import TEXT, WRITTEN, whole
 from probe_sql.sql.functions.row import Row, from_to
 from probe_sql.types import BIGINT, BOOLEAN, VARCHAR
 
-_PLACE = (-(2**31), 2**31)
+_POSITION = (-(2**31), 2**31)
 _PAIR = ("this", "expression")
 
 ROWS = (
@@ -31,8 +31,8 @@ ROWS = (
     Row("length", "texts", (TEXT,), BIGINT, "the number of characters", within=from_to(0, 2**32),
         postgres=same, spark=spark.bigint("CHAR_LENGTH"), nodes=(exp.Length,),
         aliases=("len", "char_length", "character_length")),
-    Row("substring", "texts", (TEXT, whole(*_PLACE), whole(*_PLACE, optional=True)), VARCHAR,
-        "the part from a place, counted from 1, with a length",
+    Row("substring", "texts", (TEXT, whole(*_POSITION), whole(*_POSITION, optional=True)), VARCHAR,
+        "the part from a position, counted from 1, with a length",
         postgres=postgres.substring, spark=spark.substring, aliases=("substr",),
         nodes=(exp.Substring,), parts=("this", "start", "length")),
     Row("left", "texts", (TEXT, whole(0, 2**31)), VARCHAR, "the first characters",
@@ -47,7 +47,7 @@ ROWS = (
         nodes=(exp.EndsWith,), parts=_PAIR),
     Row("contains", "texts", (TEXT, TEXT), BOOLEAN, "whether the text contains another",
         postgres=postgres.contains, spark=named("CONTAINS"), nodes=(exp.Contains,), parts=_PAIR),
-    Row("strpos", "texts", (TEXT, TEXT), BIGINT, "the place of another text in it, 0 for none",
+    Row("strpos", "texts", (TEXT, TEXT), BIGINT, "the position of another text in it, 0 for none",
         within=from_to(0, 2**32), postgres=postgres.by_bytes("strpos"), spark=spark.bigint("INSTR"),
         aliases=("instr", "position"), nodes=(exp.StrPosition,), parts=("this", "substr")),
 )  # fmt: skip

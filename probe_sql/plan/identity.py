@@ -7,13 +7,13 @@ one query public tables go by their alias; between queries, by what they are joi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 
 from probe_sql.errors import InternalError
 from probe_sql.logic.formula import Formula, interpret
-from probe_sql.measuring import Atom
-from probe_sql.plan.tally import Multiplier, Scan, Tally, Threshold
+from probe_sql.measuring import Atom, Figure, Part
+from probe_sql.plan.tally import MeasureSql, Multiplier, Scan, Tally, Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
 from probe_sql.policy.model import Column
 from probe_sql.sql.bound import GroupKey
@@ -22,7 +22,7 @@ from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import exact
 
-_VERSION = 1  # of the form below; what was written under another is another question
+_VERSION = 2  # of the form below; what was written under another is another question
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,9 @@ def question(
 
     It covers which groups HAVING selects, and from what: private table, unit with its caps and
     its rule for NULL, columns with their types and bounds, joins, WHERE, keys, atoms, formula,
-    and the surroundings. It does not cover what is shown of them and in which order, names, nor
-    accuracy and epsilon: whoever answers from an earlier answer compares those himself.
+    and the surroundings. It does not cover what is shown of them (that is `measure` and
+    `figure`) and in which order, names, nor accuracy and epsilon: whoever answers from an
+    earlier answer compares those himself.
     `thresholds` has an entry for each atom: where those of its groups come from.
     Privacy: questions that differ may not share a digest. Equal ones need not.
     """
@@ -74,21 +75,21 @@ def question(
     owners = _owners(relation)
     table = relation.table
     unit = table.unit
-    tables = sorted(_tables(scan))
-
-    def written(scalar: Scalar) -> bytes:
-        return expression(scalar.ast, owners)
-
-    for name in tables:
+    named = sorted(tables(scan))
+    written = _writer(owners)
+    for name in named:
         if name not in surroundings.public:
             raise InternalError(f"The content of the public table {name} was not handed in.")
+    read = [*_frame(scan)]
+    for atom, public in zip(atoms, thresholds, strict=True):
+        read += [*_behind(scan, scan.measures[atom.measure]), *_of_threshold(public)]
     parts: Value = (
         _VERSION,
         (surroundings.engine, surroundings.source, surroundings.schema, surroundings.role),
-        tuple((name, surroundings.public[name]) for name in tables),
+        tuple((name, surroundings.public[name]) for name in named),
         table.name,
         (unit.column, unit.max_rows, unit.max_groups, unit.max_rows_per_group, unit.null),
-        frozenset(_columns(scan, owners)),
+        _columns(read, scan, owners),
         tuple(sorted(owners.values())),
         conjunction([condition.ast for condition in relation.where], owners),
         tuple(_key(key, written) for key in scan.keys),
@@ -101,9 +102,51 @@ def question(
     return hashlib.sha256(encode(parts)).hexdigest()
 
 
+def tables(scan: Scan) -> set[str]:
+    """Name the public tables whose content decides something."""
+    found = {join.table.name for join in scan.relation.joins}
+    found |= {key.keys.table for key in scan.keys if isinstance(key.keys, TableKeys)}
+    return found if scan.joint is None else found | {scan.joint.table}
+
+
+def measure(scan: Scan, number: int) -> str:
+    """Give the digest of a measure: within one question, those that share it are one number."""
+    owners = _owners(scan.relation)
+    found = scan.measures[number]
+    parts: Value = (
+        _VERSION, "measure", _columns(_behind(scan, found), scan, owners),
+        *_measure(scan, found, 1, _writer(owners)), found.delta,
+    )  # fmt: skip
+    return hashlib.sha256(encode(parts)).hexdigest()
+
+
+def figure(scan: Scan, value: Figure) -> str:
+    """Give the digest of a value that is shown: within one question, of what and how it is made.
+
+    Without its name, its place in the SELECT list, and the size for which its margin is bought.
+    A field that a figure gains is a part of it.
+    """
+    left_out = ("name", "output", "rows", "parts")
+    parts: Value = (
+        _VERSION, "figure", _fields(value, left_out),
+        tuple((measure(scan, part.measure), _fields(part, ("measure",))) for part in value.parts),
+    )  # fmt: skip
+    return hashlib.sha256(encode(parts)).hexdigest()
+
+
 # --- parts -----------------------------------------------------------------------------------
 
 _Written = Callable[[Scalar], bytes]
+
+
+def _writer(owners: Mapping[str, bytes]) -> _Written:
+    return lambda scalar: expression(scalar.ast, owners)
+
+
+def _fields(value: Figure | Part, without: Sequence[str]) -> Value:
+    """Every field by its name, but some."""
+    named = (field.name for field in fields(value) if field.name not in without)
+    return tuple((name, getattr(value, name)) for name in named)
 
 
 def _optional(value: Scalar | None, written: _Written) -> Value:
@@ -160,21 +203,27 @@ def _owners(relation: Relation) -> dict[str, bytes]:
 
 def _atom(scan: Scan, atom: Atom, public: Threshold | None, written: _Written) -> bytes:
     """An atom, with its sign in the terms: `f > 3` and `-(-f) > 3` are one."""
-    measure = scan.measures[atom.measure]
-    terms = frozenset(
-        encode((
-            atom.sign * term.coefficient, _weight(scan.tallies[term.tally], written),
-            _multiplier(term.multiplier, written),
-        ))
-        for term in measure.terms
-    )  # fmt: skip
-    guards = frozenset(_weight(scan.tallies[guard], written) for guard in measure.guards)
-    cut = _threshold(measure.guard_threshold, written) if guards else None
     if public is None and not isinstance(atom.threshold, int):
         raise InternalError("A threshold of each group has no origin.")
     line = public if public is not None else atom.threshold
     assert isinstance(line, int | Threshold)
+    terms, guards, cut = _measure(scan, scan.measures[atom.measure], atom.sign, written)
     return encode((terms, guards, cut, _threshold(line, written), atom.delta))
+
+
+def _measure(
+    scan: Scan, value: MeasureSql, sign: int, written: _Written
+) -> tuple[Value, Value, Value]:
+    """The terms of a measure times a sign, its guards, and where they cut it off."""
+    terms = frozenset(
+        encode((
+            sign * term.coefficient, _weight(scan.tallies[term.tally], written),
+            _multiplier(term.multiplier, written),
+        ))
+        for term in value.terms
+    )  # fmt: skip
+    guards = frozenset(_weight(scan.tallies[guard], written) for guard in value.guards)
+    return terms, guards, _threshold(value.guard_threshold, written) if guards else None
 
 
 def _weight(value: Tally, written: _Written) -> bytes:
@@ -200,21 +249,18 @@ def _formula(formula: Formula, atoms: Sequence[bytes]) -> bytes:
     )
 
 
-def _tables(scan: Scan) -> set[str]:
-    """The public tables whose content decides something."""
-    found = {join.table.name for join in scan.relation.joins}
-    found |= {key.keys.table for key in scan.keys if isinstance(key.keys, TableKeys)}
-    return found if scan.joint is None else found | {scan.joint.table}
-
-
-def _columns(scan: Scan, owners: Mapping[str, bytes]) -> Iterator[bytes]:
-    """The columns that are read, each with what the policy says of it."""
+def _columns(
+    scalars: Iterable[Scalar], scan: Scan, owners: Mapping[str, bytes]
+) -> frozenset[bytes]:
+    """The columns that expressions read, each with what the policy says of it."""
     tables = {"t": scan.relation.table} | {join.alias: join.table for join in scan.relation.joins}
-    read = {column for scalar in _scalars(scan) for column in scalar.columns}
-    for alias, name in read:
+    found = set()
+    for alias, name in {column for scalar in scalars for column in scalar.columns}:
         if alias in tables:
             column = tables[alias].find_column(name)
-            yield encode((owners[alias], name, None if column is None else _column(column)))
+            facts = None if column is None else _column(column)
+            found.add(encode((owners[alias], name, facts)))
+    return frozenset(found)
 
 
 def _column(column: Column) -> Value:
@@ -223,15 +269,23 @@ def _column(column: Column) -> Value:
     return (type_, bounds, column.scale, column.granularity)
 
 
-def _scalars(scan: Scan) -> Iterator[Scalar]:
-    """Every expression that decides which groups are selected."""
+def _frame(scan: Scan) -> Iterator[Scalar]:
+    """Every expression that decides which rows there are and in which group each is."""
     yield from scan.relation.where
     for join in scan.relation.joins:
         yield from (value for _, value in join.on)
     yield from (key.scalar for key in scan.keys)
-    for each in scan.tallies:
-        yield from (v for v in (each.argument, each.filter, each.present) if v is not None)
-    for line in scan.thresholds:
-        yield from (scalar for _, scalar in line.parts)
-    for measure in scan.measures:
-        yield from (t.multiplier.scalar for t in measure.terms if t.multiplier is not None)
+
+
+def _behind(scan: Scan, value: MeasureSql) -> Iterator[Scalar]:
+    """Every expression that a measure is made of."""
+    for number in (*(term.tally for term in value.terms), *value.guards):
+        tally = scan.tallies[number]
+        yield from (v for v in (tally.argument, tally.filter, tally.present) if v is not None)
+    yield from (t.multiplier.scalar for t in value.terms if t.multiplier is not None)
+    if isinstance(value.guard_threshold, Threshold):
+        yield from _of_threshold(value.guard_threshold)
+
+
+def _of_threshold(line: Threshold | None) -> Iterator[Scalar]:
+    yield from () if line is None else (scalar for _, scalar in line.parts)

@@ -22,7 +22,8 @@ from probe_sql.logic import Constant, Formula, Minimised
 from probe_sql.loss import Loss
 from probe_sql.measuring import OPEN, Atom, Figure, Guarantee, Ints, Outcome, Task
 from probe_sql.options import agreed, updated
-from probe_sql.plan.identity import Surroundings, question
+from probe_sql.plan import identity
+from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.normal import Measure, Origin
 from probe_sql.plan.passes import Aggregate, drafted
 from probe_sql.plan.release import Releases
@@ -140,9 +141,20 @@ class Plan:
         return self.task(groups or 0, [OPEN] * len(self.scan.thresholds))
 
     def identity(self, surroundings: Surroundings) -> str:
-        """Give the digest of the question: equal for every way to ask it, there and then."""
+        """Give the digest of the question: equal for every way to ask it, there and then.
+
+        Without what is shown, which `measure_identity` and `figure_identity` tell apart.
+        """
         thresholds = [origin.threshold for origin in self.origins]
-        return question(self.scan, self.atoms, thresholds, self.formula, surroundings)
+        return identity.question(self.scan, self.atoms, thresholds, self.formula, surroundings)
+
+    def measure_identity(self, measure: int) -> str:
+        """Give the digest of a measure, for comparison within one question."""
+        return identity.measure(self.scan, measure)
+
+    def figure_identity(self, figure: Figure) -> str:
+        """Give the digest of a value that is shown, for comparison within one question."""
+        return identity.figure(self.scan, figure)
 
     @property
     def groups(self) -> int | None:

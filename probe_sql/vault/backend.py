@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.tally import Engine, Scan
 from probe_sql.policy.policy import Policy
 from probe_sql.types import SqlType
@@ -57,6 +58,20 @@ class Backend(Protocol):
         """Values of the outputs that are no aggregates, by output, for the chosen groups.
 
         `chosen` holds indexes in domain order, ascending. Reads public tables only.
+        """
+        ...
+
+    def surroundings(self, scan: Scan) -> Surroundings | None:
+        """Where a question is asked, but for its source; None where nobody can say what that is.
+
+        So it is for frames, and for sessions of Spark. Reads public tables only, each once.
+        """
+        ...
+
+    def state(self) -> str | None:
+        """A word that changes when the files of the private tables do; None where nothing tells.
+
+        Privacy: for the ledger alone. Every change of a source is about somebody.
         """
         ...
 

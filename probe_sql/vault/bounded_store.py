@@ -137,6 +137,24 @@ def source_marks(layout: Layout) -> Marks:
     return {path: _mark(path) for path in paths}
 
 
+def file_state(layout: Layout, opened: Marks) -> str | None:
+    """A word for what the files of the private tables hold now; None where one is no file.
+
+    Parquet files are read anew by every scan, all others as they were when they were `opened`.
+    """
+    sources = layout.private.values()
+    if any(not isinstance(source, Files) for source in sources):
+        return None
+    read_again = {
+        path
+        for source in sources
+        if isinstance(source, Files) and source.format == "parquet"
+        for path in source.paths
+    }
+    marks = (_mark(path) if path in read_again else opened[path] for path in sorted(opened))
+    return _digest("state", *marks)
+
+
 def read_once(layout: Layout) -> Marks:
     """The marks of the files that are read on opening and not again: of all but private Parquet
     files, which every scan reads anew."""

@@ -13,6 +13,7 @@ import numpy as np
 from probe_sql import faults
 from probe_sql.errors import InternalError
 from probe_sql.measuring import Ints
+from probe_sql.plan.identity import Surroundings, tables
 from probe_sql.plan.tally import Engine, Scan
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import DUCKDB, PublicRelation
@@ -127,6 +128,15 @@ class DuckDBBackend:
         if len(found) != len(ordinals):
             raise InternalError("The key domain changed during the query.")
         return dict(zip(outputs, map(list, zip(*found, strict=True)), strict=True))
+
+    def surroundings(self, scan: Scan) -> Surroundings | None:
+        """Where a question is asked, but for its source; None for frames."""
+        with self._call() as instance:
+            return self._source.surroundings(sorted(tables(scan)), instance)
+
+    def state(self) -> str | None:
+        """A word that changes when the files of the private tables do; None for frames."""
+        return self._source.state()
 
     def check_public_keys(self, policy: Policy) -> None:
         """Raise `PolicyError` unless public tables are unique on their keys, and lists of keys

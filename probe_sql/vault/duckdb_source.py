@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -11,17 +12,19 @@ from pathlib import Path
 import duckdb
 
 from probe_sql.errors import ProbeError
+from probe_sql.plan.identity import Surroundings
+from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
 from probe_sql.types import SqlType, parse_type
 from probe_sql.vault.backend import Schemas
-from probe_sql.vault.bounded_store import read_once
+from probe_sql.vault.bounded_store import file_state, read_once, source_marks
 from probe_sql.vault.bounded_tables import BoundedTables
 from probe_sql.vault.failures import Failure, opening_error
 from probe_sql.vault.instance import Connection, Instance, rows
-from probe_sql.vault.loading import CATALOG, WHOLE, Step, attach, load, load_into
+from probe_sql.vault.loading import CATALOG, WHOLE, Step, attach, identifier, load, load_into
 from probe_sql.vault.opening import resources, set_limits, wall_in
 from probe_sql.vault.pool import Pool
-from probe_sql.vault.sources import Layout
+from probe_sql.vault.sources import Frame, Layout
 from probe_sql.vault.workplace import open_workplace
 
 
@@ -46,10 +49,12 @@ class DuckDBSource:
             policy.beside(spill) if policy is not None and spill is not None else None
         )
         self._numbers = count()
+        self._contents: dict[str, str] = {}  # digests of public tables, which do not change
         try:
             self.people = BoundedTables(layout, policy, self._workplace.path / "bounded")
             self._copy: Path | None = None
             self._marks = read_once(layout)
+            self._opened = source_marks(layout)
             if self._limits.scans > 1:
                 self._copy = self._workplace.path / "loaded.duckdb"
                 self._load_copy(self._copy)
@@ -64,6 +69,39 @@ class DuckDBSource:
             self._workplace.close()
             raise
         self.pool: Pool[Instance] = Pool(first, self._another, self._limits.scans)
+
+    def surroundings(self, tables: Iterable[str], instance: Instance) -> Surroundings | None:
+        """What a question depends on beside the source: DuckDB, and the content of public tables.
+
+        None for frames: another one may come by the same name.
+        """
+        if any(isinstance(source, Frame) for source in self.layout.private.values()):
+            return None
+        public = {table: self._content(table, instance) for table in tables}
+        return Surroundings(f"DuckDB {duckdb.__version__}", "", "main", "", public)
+
+    def state(self) -> str | None:
+        """A word that changes when the files of the private tables do; None for frames."""
+        return file_state(self.layout, self._opened)
+
+    def _content(self, table: str, instance: Instance) -> str:
+        """The digest of a public table: columns with their types, and rows in any order.
+
+        Every value is written with its length, so that no two rows are written the same.
+        """
+        if table not in self._contents:
+            schema = find(self.schemas, table)
+            assert schema is not None, "the policy was compared with the schemas"
+            texts = (f"CAST({identifier(column)} AS VARCHAR)" for column in schema)
+            row = " || ".join(f"coalesce(strlen({text}) || ':' || {text}, 'n')" for text in texts)
+            found = instance.execute(
+                f"SELECT sha256(coalesce(string_agg(row, '' ORDER BY row), ''))"
+                f" FROM (SELECT {row} AS row FROM {identifier(table)})"
+            )
+            types = [(column, type_.name) for column, type_ in schema.items()]
+            whole = repr((types, found[0][0])).encode()
+            self._contents[table] = hashlib.sha256(whole).hexdigest()
+        return self._contents[table]
 
     def _load_copy(self, copy: Path) -> None:
         """Make the database that all instances attach; nothing else runs, so all memory is free."""

@@ -63,6 +63,7 @@ _SERVER = (
     "SELECT pg_postmaster_start_time()::text, oid::text FROM pg_database"
     " WHERE datname = current_database()"
 )
+_ROLE = "SELECT current_setting('server_version'), current_user::text"
 _OLDEST = 13
 _BOUNDED = "probe_sql_bounded_"
 
@@ -157,6 +158,7 @@ class PostgresRemote:
         self._may_keep = self._check()
         link.limit(self._timeout)
         self._server = self._run(_SERVER)
+        self._version, self._role = self._run(_ROLE)[0]
         self._engine = replace(self._engine, shapes=self._shapes())
 
     def _check(self) -> bool:
@@ -208,6 +210,10 @@ class PostgresRemote:
     def schemas(self) -> Schemas:
         """Tables and views that the role may read, their columns and types."""
         return {name: shape.columns for name, shape in self._engine.shapes.items()}
+
+    def surroundings(self) -> tuple[str, str, str]:
+        """The server's version, the schema, and the role: a view may show each role other rows."""
+        return f"PostgreSQL {self._version}", self._address.schema, self._role
 
     def check(self, policy: Policy) -> None:
         """Raise `OperationalError` for a table whose rows are not all there, or not fixed.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -18,6 +18,7 @@ import numpy as np
 from probe_sql import faults
 from probe_sql.errors import InternalError
 from probe_sql.measuring import Ints
+from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.tally import Engine, Scan
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
@@ -55,6 +56,11 @@ class Remote(Protocol):
 
     def schemas(self) -> Schemas:
         """Tables and views, their columns and types in DuckDB's names; schemas are public."""
+        ...
+
+    def surroundings(self) -> tuple[str, str, str] | None:
+        """The engine with its version, the schema, and the role that reads; None where the same
+        words could mean other rows."""
         ...
 
     def check(self, policy: Policy) -> None:
@@ -147,6 +153,19 @@ class RemoteBackend:
     def keys(self, scan: Scan, chosen: Ints) -> Mapping[int, Sequence[Any]]:
         """Values of the outputs that are no aggregates, by output, for the chosen groups."""
         return self._local.keys(scan, chosen)
+
+    def surroundings(self, scan: Scan) -> Surroundings | None:
+        """Where a question is asked, but for its source; None where the database cannot say."""
+        told, known = self._remote.surroundings(), self._local.surroundings(scan)
+        if told is None or known is None:
+            return None
+        engine, schema, role = told
+        both = f"{engine}, {known.engine}"  # keys and thresholds are made here
+        return replace(known, engine=both, schema=schema, role=role)
+
+    def state(self) -> str | None:
+        """None: a server has no word for all that its tables hold."""
+        return None
 
     def check_public_keys(self, policy: Policy) -> None:
         """Raise `PolicyError` unless every public table is unique on its declared key."""

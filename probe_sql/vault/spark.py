@@ -131,6 +131,9 @@ class SparkRemote:
         """The tables as they were on opening."""
         return self._columns
 
+    def surroundings(self) -> None:
+        """None: a name of the catalog or of the session may show other rows the next time."""
+
     def check(self, policy: Policy) -> None:
         """Raise `OperationalError` for a table whose files are not all rows, each of them once,
         and for a view that could fail for a row."""

@@ -67,6 +67,15 @@ FACTS: Mapping[str, tuple[Any, ...]] = {
 }
 Choice = Mapping[str, Any]
 
+# Of a question without HAVING: what it shows instead.
+VALUES: Mapping[str, tuple[Any, ...]] = {
+    **{fact: values for fact, values in FACTS.items() if "HAVING" not in fact
+       and fact not in ("threshold", "public threshold")},
+    "aggregate": ("sum", "avg", "count"),
+    "factor of a sum": ("2", "3", "-2"),
+    "share": ("1", "2"),
+}  # fmt: skip
+
 _POLICY = (
     "table", "person", "rule for NULL", "max_rows", "max_groups", "max_rows_per_group", "bounds",
     "granularity", "type of a summed column", "type of a filter's column", "listed keys",
@@ -152,25 +161,38 @@ def written(choice: Choice, style: Style = Style()) -> str:
     value = " ".join(c(word) if word.isalpha() else word for word in choice["aggregated"].split())
     passes = choice["filter of an aggregate"]
     kept = f" FILTER (WHERE {c('stay')} > {passes})" if passes else ""
-    having = joined(
-        [
-            f"{choice['aggregate']}({value}){kept} {choice['operator of HAVING']} "
-            f"{choice['threshold']}",
-            f"count(*) > wards.{choice['public threshold']}",
-            f"sum({c('z')}) > 3",
-        ],
-        choice["AND or OR in HAVING"],
+    having = (
+        ""
+        if "threshold" not in choice
+        else "HAVING "
+        + joined(
+            [
+                f"{choice['aggregate']}({value}){kept} {choice['operator of HAVING']} "
+                f"{choice['threshold']}",
+                f"count(*) > wards.{choice['public threshold']}",
+                f"sum({c('z')}) > 3",
+            ],
+            choice["AND or OR in HAVING"],
+        )
     )
+    values = [
+        f"{choice['aggregate']}({value}){kept} AS value",
+        f"{choice.get('factor of a sum')} * sum({c('z')}) AS times",
+        f"count(*) FILTER (WHERE {c('stay')} > {choice.get('share')}) / count(*) AS share",
+    ]
     joins = [
         f"JOIN wards ON wards.name = {c('ward')}",
         f"{choice['join']} sites ON sites.name = {c(choice['joined on'])}",
     ]
     rng.shuffle(joins)
     keys = [c(key) for key in choice["keys"]]
-    shown = ", ".join(f"{key} AS key{i}" for i, key in enumerate(keys)) if style.seed else keys[0]
+    listed_keys = [f"{key} AS key{i}" for i, key in enumerate(keys)] if style.seed else keys[:1]
+    if not having:
+        rng.shuffle(values)
+        listed_keys += values
     return (
-        f"{start}SELECT {shown} FROM {source} {' '.join(joins)} WHERE {where} "
-        f"GROUP BY {', '.join(keys)} HAVING {having}{style.tail}"
+        f"{start}SELECT {', '.join(listed_keys)} FROM {source} {' '.join(joins)} WHERE {where} "
+        f"GROUP BY {', '.join(keys)} {having}{style.tail}"
     )
 
 
@@ -190,27 +212,33 @@ def planned(choice: Choice, style: Style = Style(), **options: Any) -> Plan:
 
 
 def identity(choice: Choice, style: Style = Style(), **options: Any) -> str:
-    return planned(choice, style, **options).identity(surroundings(choice))
+    """The digest of a question, and of what it shows where it is one of values."""
+    plan = planned(choice, style, **options)
+    shown = sorted(plan.figure_identity(figure) for figure in plan.figures)
+    return " ".join([plan.identity(surroundings(choice)), *shown])
 
 
-def some(rng: Random) -> dict[str, Any]:
-    return {fact: rng.choice(values) for fact, values in FACTS.items()}
+def some(rng: Random, facts: Mapping[str, tuple[Any, ...]] = FACTS) -> dict[str, Any]:
+    return {fact: rng.choice(values) for fact, values in facts.items()}
 
 
-def one_fact_apart(seed: int, bases: int) -> Iterator[tuple[str, Choice, Choice]]:
+def one_fact_apart(
+    seed: int, bases: int, facts: Mapping[str, tuple[Any, ...]] = FACTS
+) -> Iterator[tuple[str, Choice, Choice]]:
     """Pairs of questions that differ in one fact, for every fact and all it can be."""
     rng = Random(seed)
     for _ in range(bases):
-        base = some(rng)
-        for fact, values in FACTS.items():
+        base = some(rng, facts)
+        for fact, values in facts.items():
             for value in values:
                 if value != base[fact]:
                     yield fact, base, {**base, fact: value}
 
 
 def collisions(
-    seed: int, bases: int, digest: Callable[[Choice], str] | None = None
-) -> tuple[Counter[str], set[str]]:
+    seed: int, bases: int, digest: Callable[[Choice], str] | None = None,
+    facts: Mapping[str, tuple[Any, ...]] = FACTS,
+) -> tuple[Counter[str], set[str]]:  # fmt: skip
     """How many pairs there were of each fact, and the facts of which two questions met.
 
     A question is compared with every one so far, not only with its pair.
@@ -220,7 +248,7 @@ def collisions(
     met: set[str] = set()
     known: dict[str, Choice] = {}
     last: Choice = {}
-    for fact, base, other in one_fact_apart(seed, bases):
+    for fact, base, other in one_fact_apart(seed, bases, facts):
         counted[fact] += 1
         for choice in (other,) if base is last else (base, other):
             if known.setdefault(digest(choice), choice) != choice:
@@ -229,18 +257,22 @@ def collisions(
     return counted, met
 
 
-def test_questions_that_differ_in_one_fact_never_meet() -> None:
+@pytest.mark.parametrize("facts", [FACTS, VALUES], ids=["selection", "values"])
+def test_questions_that_differ_in_one_fact_never_meet(facts: Mapping[str, tuple[Any, ...]]) -> None:
     """Some hundred questions, each against each: the pairs are many thousands."""
-    counted, met = collisions(seed=15, bases=2)
-    assert set(counted) == set(FACTS)
+    counted, met = collisions(seed=15, bases=2, facts=facts)
+    assert set(counted) == set(facts)
     assert not met
     questions = counted.total() + 2
     assert questions * (questions - 1) // 2 > 5_000
 
 
 @pytest.mark.slow
-def test_ten_thousand_pairs_that_differ_in_one_fact_never_meet() -> None:
-    counted, met = collisions(seed=16, bases=200)
+@pytest.mark.parametrize("facts", [FACTS, VALUES], ids=["selection", "values"])
+def test_ten_thousand_pairs_that_differ_in_one_fact_never_meet(
+    facts: Mapping[str, tuple[Any, ...]],
+) -> None:
+    counted, met = collisions(seed=16, bases=200, facts=facts)
     assert counted.total() >= 10_000
     assert min(counted.values()) >= 200
     assert not met
@@ -251,6 +283,15 @@ def test_a_fact_that_is_left_out_is_noticed() -> None:
     nowhere = Surroundings("", "", "", "", {"wards": "", "sites": ""})
     _, met = collisions(15, 1, lambda choice: planned(choice).identity(nowhere))
     assert met == {*list(FACTS)[:6]}
+
+
+def test_a_digest_without_what_is_shown_is_noticed() -> None:
+    """Negative control: of values, the question alone."""
+    _, met = collisions(
+        15, 1, lambda choice: planned(choice).identity(surroundings(choice)), VALUES
+    )
+    shown = {"aggregate", "aggregated", "filter of an aggregate", "factor of a sum", "share"}
+    assert met == shown | {"bounds", "granularity", "type of a summed column"}
 
 
 @pytest.mark.parametrize(
@@ -270,6 +311,32 @@ def test_one_question_may_be_written_in_many_ways(style: Style) -> None:
         assert identity(choice, replace(style, seed=style.seed + 10), epsilon=0.5) == identity(
             choice
         )
+
+
+@pytest.mark.parametrize("style", [Style(alias="v"), Style(seed=3, cte=True), Style(seed=2)])
+def test_values_may_be_asked_in_many_ways(style: Style) -> None:
+    rng = Random(8)
+    for _ in range(4):
+        choice = some(rng, VALUES)
+        assert written(choice, style) != written(choice)
+        assert identity(choice, style) == identity(choice)
+
+
+def test_what_is_shown_is_told_apart_column_by_column() -> None:
+    """So an answer with more columns, or under other names, can be told to hold a column."""
+    policy = _policy(*(FACTS[fact][0] for fact in _POLICY))
+    here = Surroundings("e", "s", "main", "r", {})
+
+    def shown(select: str, having: str = "") -> tuple[str, dict[str, str]]:
+        plan = make_plan(f"SELECT ward, {select} FROM visits GROUP BY ward {having}", policy)
+        return plan.identity(here), {f.name: plan.figure_identity(f) for f in plan.figures}
+
+    few, many = shown("count(*) AS n"), shown("sum(x) AS s, avg(y) AS a, sum(z) AS t")
+    assert few[0] == many[0]
+    assert len({*few[1].values(), *many[1].values()}) == 4
+    assert shown("sum(x) AS other")[1]["other"] == many[1]["s"]
+    assert shown("count(*) AS n", "HAVING count(*) >= 0") == few  # holds for every group
+    assert shown("count(*) AS n", "HAVING count(*) > 0")[0] != few[0]
 
 
 def test_in_lists_and_conditions_may_repeat_themselves() -> None:

@@ -210,7 +210,7 @@ class Step:
 
     atom: str
     phase: int
-    u: float
+    region: float
     beta: float
     epsilon: float
     groups: int

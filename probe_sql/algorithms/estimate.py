@@ -24,7 +24,7 @@ class Reading:
 
     excess: Ints
     positive: Mask
-    u: int
+    region: int
     beta: float
     spent: float
 
@@ -88,7 +88,7 @@ def negatives(outside: int, beta: float, groups: int) -> float:
 
 
 def largest_region(reading: Reading, beta: float, may: Mask, must: Mask, alpha: float) -> int:
-    """u_opt: the largest u <= reading.u at which the estimate fits `alpha`; 0 if there is none.
+    """u_opt: the largest u up to the reading's at which the estimate fits `alpha`; 0 for none.
 
     `may` are the groups that the formula may return if this leaf holds, `must` those that
     it returns even if not. A draw with miss probability `beta` is assumed. A larger u only
@@ -102,7 +102,9 @@ def largest_region(reading: Reading, beta: float, may: Mask, must: Mask, alpha: 
     outside = ~reading.positive & ~must
     returning = np.sort(below[reading.positive & ~must])
     turns = np.concatenate((window, returning))  # where one more group would count
-    sizes = np.unique(np.append(turns[(turns >= 1) & (turns < reading.u)], (1, reading.u)))
+    sizes = np.unique(
+        np.append(turns[(turns >= 1) & (turns < reading.region)], (1, reading.region))
+    )
     counted = np.searchsorted(window, sizes) + above * beta
     spent, groups = reading.spent + beta, reading.excess.size
     left = np.count_nonzero(outside) + returning.size - np.searchsorted(returning, sizes)

@@ -61,9 +61,11 @@ class Naive:
         try:
             for atom, draw in first.items():
                 excess = record.draw(atom, draw.epsilon, everyone)
-                holds[atom] = tslm.reported(excess, draw.u if self._shift else 0)
+                holds[atom] = tslm.reported(excess, draw.region if self._shift else 0)
                 name = task.atoms[atom].name
-                record.trace.append(Step(name, 1, draw.u, draw.beta, draw.epsilon, task.groups))
+                record.trace.append(
+                    Step(name, 1, draw.region, draw.beta, draw.epsilon, task.groups)
+                )
         except OverBudget:
             return record.deny_budget("the query", draws)
         returned = walk.value(task.formula, holds.__getitem__, task.groups)

@@ -73,7 +73,7 @@ def _phase_one(task: Task, *, even: bool) -> FirstDraws:
         betas = even_beta(beta, list(counts.values()))
     else:
         specs = [task.atoms[atom] for atom in counts]
-        weights = [spec.delta / tslm.region(share, spec) for spec in specs]
+        weights = [spec.delta / tslm.first_region(share, spec) for spec in specs]
         betas = paper_beta(beta, weights, list(counts.values()))
     draws = {
         atom: tslm.first_draw(task.atoms[atom], share, own, counts[atom])
@@ -98,7 +98,7 @@ class _Run:
         """Both phases, or the denial that ends them."""
         accuracy = self.task.accuracy
         first = _phase_one(self.task, even=self.even).atoms
-        regions = {leaf: first[atom].u for leaf, atom in enumerate(self.atom_of)}
+        regions = {leaf: first[atom].region for leaf, atom in enumerate(self.atom_of)}
         betas = {leaf: first[atom].beta for leaf, atom in enumerate(self.atom_of)}
         one = self._phase(1, regions, betas, {leaf: self.record.everyone() for leaf in regions})
         if isinstance(one, Outcome):
@@ -124,8 +124,8 @@ class _Run:
     def _atom(self, leaf: int) -> Atom:
         return self.task.atoms[self.atom_of[leaf]]
 
-    def _weight(self, leaf: int, u: int) -> float:
-        return self._atom(leaf).delta / u
+    def _weight(self, leaf: int, region: int) -> float:
+        return self._atom(leaf).delta / region
 
     def _phase(
         self,
@@ -136,8 +136,8 @@ class _Run:
     ) -> Mask | Outcome:
         """Draw the leaves of `regions` for their groups; the result, or a denial."""
         epsilons = {
-            leaf: tslm.epsilon(self._atom(leaf).delta, betas[leaf], u)
-            for leaf, u in regions.items()
+            leaf: tslm.epsilon(self._atom(leaf).delta, betas[leaf], region)
+            for leaf, region in regions.items()
         }
         draws: list[Draw] = [
             (self._atom(leaf).measure, epsilon, groups[leaf]) for leaf, epsilon in epsilons.items()
@@ -173,7 +173,7 @@ class _Run:
         estimate = estimate_fps(reading, result)
         self.record.trace.append(
             Step(
-                self._atom(leaf).name, phase, reading.u, reading.beta, epsilon,
+                self._atom(leaf).name, phase, reading.region, reading.beta, epsilon,
                 int(np.count_nonzero(groups)), estimate.false_positives,
                 estimate.allowed(self.alpha),
             )
@@ -202,7 +202,7 @@ class _Run:
         enter the estimate, so one is found from the other, twice.
         """
         nowhere = np.zeros_like(one)
-        regions = {leaf: self.readings[leaf].u for leaf in flagged}
+        regions = {leaf: self.readings[leaf].region for leaf in flagged}
         for _ in range(2):
             betas = self._second_betas(one, regions)
             regions = {
@@ -220,7 +220,7 @@ class _Run:
         use up more than half of what can be allowed, beta_i is lowered until they do not.
         """
         accuracy = self.task.accuracy
-        weights = [self._weight(leaf, u) for leaf, u in regions.items()]
+        weights = [self._weight(leaf, region) for leaf, region in regions.items()]
         shares = paper_beta((1 - accuracy.split) * accuracy.fnr, weights, [1] * len(weights))
         betas = dict(zip(regions, shares, strict=True))
         for leaf in regions:

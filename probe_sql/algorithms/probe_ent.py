@@ -80,7 +80,7 @@ def _beta(task: Task, rest: Sequence[int], remaining: float) -> float:
     """Share of what is left of beta for the first of the atoms not measured, by Theorem 4.5."""
     counts, share = occurrences(task.formula), share_of(task.accuracy)
     specs = [task.atoms[atom] for atom in rest]
-    weights = [spec.delta / tslm.region(share, spec) for spec in specs]
+    weights = [spec.delta / tslm.first_region(share, spec) for spec in specs]
     return paper_beta(remaining, weights, [counts[atom] for atom in rest])[0]
 
 
@@ -91,7 +91,7 @@ class _State:
     excess: Ints  # of each group's last draw
     accepted: Mask
     open: Mask
-    u: int
+    region: int
     spent: float
 
     @property
@@ -126,7 +126,9 @@ class _Run:
                 return state
             remaining -= state.spent
             self.holds[atom] = state.positive
-            self.readings[atom] = Reading(state.excess, state.positive, state.u, beta, state.spent)
+            self.readings[atom] = Reading(
+                state.excess, state.positive, state.region, beta, state.spent
+            )
         result = walk.value(self.task.formula, self.holds.__getitem__, self.task.groups)
         estimate = estimate_result(self.readings.values(), result)
         if not estimate.fits(self.task.accuracy.fpr):
@@ -146,11 +148,11 @@ class _Run:
         share = beta / steps
         state = _State(
             np.zeros(self.task.groups, dtype=np.int64), self.nothing, groups,
-            tslm.region(share_of(self.task.accuracy), spec), 0.0,
+            tslm.first_region(share_of(self.task.accuracy), spec), 0.0,
         )  # fmt: skip
         may, must = self._reach(atom, True), self._reach(atom, False)
         for step in range(1, steps + 1):
-            epsilon = tslm.epsilon(spec.delta, share, state.u)
+            epsilon = tslm.epsilon(spec.delta, share, state.region)
             try:
                 drawn = self.record.draw(atom, epsilon, state.open)
             except OverBudget:
@@ -158,17 +160,17 @@ class _Run:
                     f"step {step} of {spec.name}", [(spec.measure, epsilon, state.open)]
                 )
             before, state = state, _settle(state, drawn, share)
-            reading = Reading(state.excess, state.positive, state.u, beta, 0.0)
+            reading = Reading(state.excess, state.positive, state.region, beta, 0.0)
             last = largest_region(reading, beta, may, must, self.alpha)
             estimate = estimate_fps(reading, may & (state.positive | must))
             self._trace(spec, step, before, share, epsilon, estimate)
-            if not state.open.any() or last == state.u or step == steps:
+            if not state.open.any() or last == state.region or step == steps:
                 return state
             if last == 0:
                 whole = Estimate(estimate.false_positives * len(self.order), estimate.negatives)
                 return self.record.deny_rate(whole, "and no finer look would help")
             final = step + 1 == steps
-            state = replace(state, u=last if final else self._next(spec, state, share, last))
+            state = replace(state, region=last if final else self._next(spec, state, share, last))
         return state
 
     def _reach(self, atom: int, value: bool) -> Mask:
@@ -183,17 +185,17 @@ class _Run:
     def _next(self, spec: Atom, state: _State, share: float, last: int) -> int:
         """Region of the next step: of m_f on the way to `last`, the one of most entropy."""
         fine = self.task.accuracy.fine_steps
-        now, end = (tslm.epsilon(spec.delta, share, u) for u in (state.u, last))
+        now, end = (tslm.epsilon(spec.delta, share, region) for region in (state.region, last))
         losses = self.meter.group_losses()
         best, best_entropy = last, -1.0
         for part in range(1, fine + 1):
             target = now + (end - now) * part / fine
-            u = min(state.u - 1, max(last, round(state.u * now / target)))
-            epsilon = tslm.epsilon(spec.delta, share, u)
-            later = end * _stays_open(state, spec.delta / epsilon, u) if u > last else 0.0
+            region = min(state.region - 1, max(last, round(state.region * now / target)))
+            epsilon = tslm.epsilon(spec.delta, share, region)
+            later = end * _stays_open(state, spec.delta / epsilon, region) if region > last else 0.0
             entropy = relaxed_min_entropy(losses + state.open * (epsilon + later))
             if entropy > best_entropy:
-                best, best_entropy = u, entropy
+                best, best_entropy = region, entropy
         return best
 
     def _trace(
@@ -207,7 +209,7 @@ class _Run:
     ) -> None:
         self.record.trace.append(
             Step(
-                spec.name, step, before.u, share, epsilon,
+                spec.name, step, before.region, share, epsilon,
                 int(np.count_nonzero(before.open)), estimate.false_positives,
                 estimate.allowed(self.alpha),
             )
@@ -219,20 +221,20 @@ def _settle(state: _State, drawn: Ints, share: float) -> _State:
     excess = np.where(state.open, drawn, state.excess)
     return _State(
         excess,
-        state.accepted | (state.open & (excess > state.u)),
-        state.open & (excess > -state.u) & (excess <= state.u),
-        state.u,
+        state.accepted | (state.open & (excess > state.region)),
+        state.open & (excess > -state.region) & (excess <= state.region),
+        state.region,
         state.spent + share,
     )
 
 
-def _stays_open(state: _State, scale: float, u: int) -> Floats:
+def _stays_open(state: _State, scale: float, region: int) -> Floats:
     """Predicted probability that a group is still open after a draw of that scale.
 
     The last noisy value stands for the true one; it steers utility only.
     """
     excess = state.excess.astype(np.float64)
-    return _laplace((u - excess) / scale) - _laplace((-u - excess) / scale)
+    return _laplace((region - excess) / scale) - _laplace((-region - excess) / scale)
 
 
 def _laplace(z: Floats) -> Floats:

@@ -18,7 +18,7 @@ class FirstDraw:
     `leaves`: in how many of its leaves it is drawn afresh.
     """
 
-    u: int
+    region: int
     beta: float
     epsilon: float
     leaves: int = 1
@@ -54,7 +54,9 @@ def scaled(draws: FirstDraws, factor: float) -> FirstDraws:
     return replace(
         draws,
         atoms={
-            atom: replace(draw, u=max(1, round(draw.u / factor)), epsilon=factor * draw.epsilon)
+            atom: replace(
+                draw, region=max(1, round(draw.region / factor)), epsilon=factor * draw.epsilon
+            )
             for atom, draw in draws.atoms.items()
         },
         numbers=tuple((behind, factor * epsilon) for behind, epsilon in draws.numbers),

@@ -25,13 +25,13 @@ from probe_sql.measuring import FAR, Atom, Ints, Mask
 _CAP = math.nextafter(0.5, 0.0)
 
 
-def region(share: float, atom: Atom) -> int:
+def first_region(share: float, atom: Atom) -> int:
     """Width u of the uncertain region: a share of the atom's public range, at least 1."""
     return max(1, math.floor(min(share * atom.range, float(FAR))))
 
 
-def epsilon(delta: int, beta: float, u: int) -> float:
-    """Privacy loss at which a threshold shifted by `u` misses with probability <= beta.
+def epsilon(delta: int, beta: float, region: int) -> float:
+    """Loss at which a threshold shifted by u, the `region`, misses with probability <= beta.
 
     Utility: the atom's sum is at least t + 1 where it holds, so a miss needs noise of at
     most -(u + 1), and P(V <= -s) = p^s / (1 + p) with p = exp(-epsilon/delta). At
@@ -41,14 +41,14 @@ def epsilon(delta: int, beta: float, u: int) -> float:
     """
     if not 0 < beta < 0.5:
         raise ValueError(f"a shifted threshold needs 0 < beta < 1/2, not {beta}")
-    exact = -math.log(2 * beta) * delta / u
+    exact = -math.log(2 * beta) * delta / region
     return exact + 4 * math.ulp(exact)
 
 
 def first_draw(atom: Atom, share: float, beta: float, leaves: int = 1) -> FirstDraw:
     """An atom measured with a region of that share of its range, missed at most at `beta`."""
-    u = region(share, atom)
-    return FirstDraw(u, beta, epsilon(atom.delta, beta, u), leaves)
+    region = first_region(share, atom)
+    return FirstDraw(region, beta, epsilon(atom.delta, beta, region), leaves)
 
 
 def excess(atom: Atom, noisy: Ints, at: Ints | None = None) -> Ints:
@@ -63,9 +63,9 @@ def excess(atom: Atom, noisy: Ints, at: Ints | None = None) -> Ints:
     return atom.sign * np.clip(noisy, -FAR, FAR) - threshold
 
 
-def reported(excess: Ints, u: int) -> Mask:
-    """Groups above the threshold shifted down by `u`."""
-    return excess > -u
+def reported(excess: Ints, region: int) -> Mask:
+    """Groups above the threshold shifted down by `region`."""
+    return excess > -region
 
 
 def paper_beta(beta: float, weights: Sequence[float], occurrences: Sequence[int]) -> list[float]:

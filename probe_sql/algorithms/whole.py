@@ -60,10 +60,10 @@ class Whole:
         for atom in first.atoms:
             delta = task.atoms[atom].delta
             if first.number == WHOLE:
-                u = distance(epsilon, miss) * delta
+                region = distance(epsilon, miss) * delta
             else:
-                u = distance(epsilon / delta, miss)
-            draws[atom] = FirstDraw(u, miss, epsilon)
+                region = distance(epsilon / delta, miss)
+            draws[atom] = FirstDraw(region, miss, epsilon)
         numbers = tuple((behind, epsilon) for behind, _ in first.numbers)
         title = "one draw with all that the decision may cost"
         return FirstDraws(

@@ -105,7 +105,7 @@ def doubt(
     zones = []
     for atom, origin, draw in zip(plan.atoms, plan.origins, draws, strict=True):
         measure = plan.measures[atom.measure]
-        steps = 2 * draw.u * epsilon_first * float(measure.unit)
+        steps = 2 * draw.region * epsilon_first * float(measure.unit)
         average = any(text.lower().startswith("avg(") for text in measure.aggregates)
         widths = tuple(steps / epsilon for epsilon in epsilons)
         zones.append(Zone(atom.name, origin.text, widths, average))

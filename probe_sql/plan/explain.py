@@ -214,7 +214,7 @@ def _atom_dict(plan: Plan, number: int, draw: FirstDraw) -> dict[str, Any]:
         "delta": atom.delta,
         "range": atom.range,
         "granularity": str(measure.unit),
-        "u": draw.u,
+        "u": draw.region,
         "beta": draw.beta,
         "epsilon": draw.epsilon,
         "leaves": draw.leaves,
@@ -345,7 +345,7 @@ def _tree_lines(explanation: Explanation) -> list[str]:
             (
                 f"{label}{atom.name} {text}", normal_form(plan, number),
                 f"{atom.delta:,}",
-                f"{atom.range:,.0f}", f"{draw.u:,}", f"{draw.beta:.3g}", f"{draw.epsilon:.3g}",
+                f"{atom.range:,.0f}", f"{draw.region:,}", f"{draw.beta:.3g}", f"{draw.epsilon:.3g}",
             )
         )  # fmt: skip
     return text_lines(Grid(head, table, table, frozenset(range(2, len(head)))), rule=False)

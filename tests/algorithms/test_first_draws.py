@@ -49,8 +49,8 @@ def test_shares_regions_and_prices(name: str) -> None:
     found = first(name)
     draws = [found.atoms[number] for number in range(3)]
     assert [draw.beta for draw in draws] == pytest.approx(SHARES[name], rel=1e-12)
-    assert [draw.u for draw in draws] == [500, 250, 1000]
-    assert [draw.epsilon for draw in draws] == [tslm.epsilon(1, d.beta, d.u) for d in draws]
+    assert [draw.region for draw in draws] == [500, 250, 1000]
+    assert [draw.epsilon for draw in draws] == [tslm.epsilon(1, d.beta, d.region) for d in draws]
     often = COUNTS if name in ("probe", "probe-naive") else (1, 1, 1)
     assert tuple(draw.leaves for draw in draws) == often
     paid = sum(count * draw.epsilon for count, draw in zip(often, draws, strict=True))

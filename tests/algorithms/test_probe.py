@@ -43,8 +43,8 @@ def test_phase_one_follows_theorem_4_5_with_occurrences() -> None:
     assert [step.atom for step in outcome.trace] == ["a0>", "a1>", "a0>", "a2>"]
     betas = [step.beta for step in outcome.trace]
     assert betas == pytest.approx(list(0.05 * weights / weights.sum()))
-    assert [step.u for step in outcome.trace] == [300, 300, 300, 600]
-    expected = [tslm.epsilon(1, step.beta, int(step.u)) for step in outcome.trace]
+    assert [step.region for step in outcome.trace] == [300, 300, 300, 600]
+    expected = [tslm.epsilon(1, step.beta, int(step.region)) for step in outcome.trace]
     assert [draw[1] for draw in counter.drawn] == expected
     assert counter.loss.epsilon == pytest.approx(sum(expected))
     assert outcome.details["phases"] == 1
@@ -61,7 +61,7 @@ def test_naive_draws_each_atom_once_with_an_even_split() -> None:
     work = _task(twice, replace(FREE, algorithm="naive"), 1000, 1000, 2000)
     outcome, counter = _run(work, [CLEAR, CLEAR, CLEAR])
     assert [step.beta for step in outcome.trace] == pytest.approx([0.1 / 3] * 3)
-    assert [step.u for step in outcome.trace] == [120, 120, 240]
+    assert [step.region for step in outcome.trace] == [120, 120, 240]
     assert [draw[0] for draw in counter.drawn] == [0, 1, 2]
     assert outcome.guarantee.fnr == 0.1
     assert outcome.guarantee.fpr is None
@@ -103,13 +103,13 @@ def test_phase_two_draws_only_flagged_leaves_and_reported_groups() -> None:
         if not second:
             continue
         seen += 1
-        wide = {step.atom: step.u for step in first}
+        wide = {step.atom: step.region for step in first}
         assert {step.atom for step in second} <= (flagged or wide.keys())
         assert all(0 < step.groups < 300 for step in second)
         assert all(step.groups == 300 for step in first)
         assert sum(step.beta for step in first) <= 0.05 + 1e-12
         assert sum(step.beta for step in second) <= 0.05 + 1e-12
-        assert all(step.u <= wide[step.atom] for step in second)
+        assert all(step.region <= wide[step.atom] for step in second)
         assert len(counter.drawn) == len(outcome.trace)
     assert seen
 

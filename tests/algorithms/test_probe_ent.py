@@ -52,7 +52,7 @@ def test_steps_get_finer_and_only_open_groups_go_on(steps: int) -> None:
     for seed in range(10):
         outcome, _ = _run(Leaf(0), [WEAK], replace(ENT, steps=steps, fpr=0.3), seed)
         assert 1 <= len(outcome.trace) <= steps
-        widths = [step.u for step in outcome.trace]
+        widths = [step.region for step in outcome.trace]
         drawn = [step.groups for step in outcome.trace]
         assert widths == sorted(set(widths), reverse=True)
         assert drawn == sorted(drawn, reverse=True)

@@ -45,9 +45,9 @@ def test_beta_must_leave_room(beta: float) -> None:
 
 
 def test_region_is_an_integer_of_at_least_one() -> None:
-    assert tslm.region(0.3, atom(span=1000)) == 300
-    assert tslm.region(0.12, atom(span=99)) == 11
-    assert tslm.region(0.3, atom(span=2)) == 1
+    assert tslm.first_region(0.3, atom(span=1000)) == 300
+    assert tslm.first_region(0.12, atom(span=99)) == 11
+    assert tslm.first_region(0.3, atom(span=2)) == 1
 
 
 def test_excess_turns_less_than_around_and_takes_a_threshold_for_each_group() -> None:

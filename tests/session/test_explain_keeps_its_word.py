@@ -128,8 +128,8 @@ def differences(explained: Explanation, answer: Answer, losses: list[float]) -> 
         expected = (max(draw.beta for draw in draws), max(draw.epsilon for draw in draws))
         if expected != pytest.approx((step.beta, step.epsilon), rel=1e-9):
             found.append(f"beta, epsilon: {expected}, not {(step.beta, step.epsilon)}")
-        if len(draws) == 1 and draws[0].u != step.u:
-            found.append(f"u: {draws[0].u}, not {step.u}")
+        if len(draws) == 1 and draws[0].region != step.region:
+            found.append(f"u: {draws[0].region}, not {step.region}")
     spent, told = losses[len(first) - 1], explained.epsilon_first
     # Where the answer no longer hangs on an atom, it is not drawn, and less is lost.
     whole = all(step.groups == WARDS for step in first) and seen == set(named)
@@ -165,12 +165,12 @@ def test_the_first_of_several_steps_is_told(tmp_path: Path, unit: str) -> None:
         atom.name: draw for atom, draw in zip(explained.plan.atoms, explained.draws, strict=True)
     }
     expected = named[first.atom]
-    assert expected.u == first.u
+    assert expected.region == first.region
     assert expected.beta == pytest.approx(first.beta, rel=1e-12)
     assert expected.epsilon == pytest.approx(first.epsilon, rel=1e-12)
     assert later
     for step in later:
-        assert named[step.atom].u == step.u
+        assert named[step.atom].region == step.region
         assert step.epsilon <= named[step.atom].epsilon * (1 + 1e-12)
 
 

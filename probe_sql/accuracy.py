@@ -42,6 +42,16 @@ class Accuracy:
     fuse: bool = True
     ranges: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
+    @property
+    def prior_bound(self) -> float:
+        """The bound that holds for each group before anything is drawn, on what `primary` says."""
+        return self.fnr if self.primary == "fnr" else self.fpr
+
+    @property
+    def other_bound(self) -> float:
+        """The bound on the other kind of error."""
+        return self.fpr if self.primary == "fnr" else self.fnr
+
     def margin_of(self, column: str) -> float | str | None:
         """The margin of a column of the SELECT list: its own, or that of all."""
         return self.margins.get(column.lower(), self.margin)

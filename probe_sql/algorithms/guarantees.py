@@ -1,8 +1,6 @@
 """What an answer promises, in English: the one owner of these sentences.
 
-EXPLAIN shows them before a query runs and the answer carries them afterwards. In each
-`accuracy`, `fnr` is the size of the bound that is met a priori and `primary` says which error
-it bounds (`mirror.faced_accuracy`).
+EXPLAIN shows them before a query runs and the answer carries them afterwards.
 """
 
 from __future__ import annotations
@@ -55,8 +53,8 @@ def one_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
 
 def two_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
     """The a priori bound for each group, and the other rate as estimated."""
-    other = _RATE[accuracy.primary == "fpr"].format(bound=accuracy.fpr)
-    return _two(accuracy, other, accuracy.fpr, capped, _DENIAL, kind="estimate")
+    other = _RATE[accuracy.primary == "fpr"].format(bound=accuracy.other_bound)
+    return _two(accuracy, other, accuracy.other_bound, capped, _DENIAL, kind="estimate")
 
 
 def both(accuracy: Accuracy, capped: bool, doubt: float | None = None) -> Guarantee:
@@ -65,10 +63,10 @@ def both(accuracy: Accuracy, capped: bool, doubt: float | None = None) -> Guaran
     With fpr_scope = 'group', both for each group; else groups are marked but for `doubt`.
     """
     if accuracy.fpr_scope == "group":
-        each = _EACH.format(bound=accuracy.fpr) + _OPEN
-        return _two(accuracy, each, accuracy.fpr, capped, kind="certain each")
+        each = _EACH.format(bound=accuracy.other_bound) + _OPEN
+        return _two(accuracy, each, accuracy.other_bound, capped, kind="certain each")
     more = _ONE_MORE if accuracy.proof == "strict" else ""
-    fpr = accuracy.fpr if accuracy.fpr < UNBOUNDED else None
+    fpr = accuracy.other_bound if accuracy.other_bound < UNBOUNDED else None
     others = []
     if fpr is not None:
         others.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr) + more)
@@ -149,9 +147,9 @@ def _two(
     fdr: float | None = None, kind: str = "", doubt: float | None = None,
 ) -> Guarantee:  # fmt: skip
     side = accuracy.primary == "fpr"
-    first = _MISS[side].format(bound=accuracy.fnr)
+    first = _MISS[side].format(bound=accuracy.prior_bound)
     text = f"{first[0].upper()}{first[1:]}{after}; {other}."
-    bounds = (accuracy.fnr, rate)
+    bounds = (accuracy.prior_bound, rate)
     fnr, fpr = reversed(bounds) if side else bounds
     if side:
         kind = "each"  # false groups are what is bounded a priori

@@ -55,10 +55,10 @@ class Ladder:
         self._coins = coins or np.random.default_rng()
 
     def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
-        faced = mirror.faced_accuracy(_scoped(accuracy))
-        promise = guarantees.both(faced, capped, self._tuning.doubt)
-        if faced.on_exhausted == "mark" and faced.fpr_scope == "rate":
-            marked = guarantees.marked(faced, self._tuning.doubt, capped)
+        accuracy = mirror.checked(_scoped(accuracy))
+        promise = guarantees.both(accuracy, capped, self._tuning.doubt)
+        if accuracy.on_exhausted == "mark" and accuracy.fpr_scope == "rate":
+            marked = guarantees.marked(accuracy, self._tuning.doubt, capped)
             promise = guarantees.or_else(promise, marked)
         return promise
 
@@ -125,16 +125,16 @@ def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
     one more and for those that count as true and are not.
     """
     killed, settled = shares_alone(accuracy, groups, tuning)
-    false, listed = accuracy.fpr, 0.0
+    false, listed = accuracy.other_bound, 0.0
     alone = settled * false if false < UNBOUNDED else UNBOUNDED
     if accuracy.fdr is not None:
-        made_up_for = accuracy.fdr * (1 - accuracy.fnr)
+        made_up_for = accuracy.fdr * (1 - accuracy.prior_bound)
         false = min(false, made_up_for / groups)
         listed = settled * made_up_for / (2 + tuning.stray)
     return Shares(
-        (1 - killed) * accuracy.fnr,
-        (1 - tuning.looked) * killed * accuracy.fnr,
-        tuning.looked * killed * accuracy.fnr,
+        (1 - killed) * accuracy.prior_bound,
+        (1 - tuning.looked) * killed * accuracy.prior_bound,
+        tuning.looked * killed * accuracy.prior_bound,
         alone,
         (1 - settled) * false,
         listed,
@@ -146,10 +146,10 @@ def promises_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> list[Promise
     killed, settled = shares_alone(accuracy, groups, tuning)
     width = WIDTH if accuracy.proof == "strict" else tuning.width
     found: list[Promise] = []
-    if accuracy.fpr_scope == "rate" and accuracy.fpr < UNBOUNDED:
-        found.append(Promise((1 - settled) * accuracy.fpr, False, width))
+    if accuracy.fpr_scope == "rate" and accuracy.other_bound < UNBOUNDED:
+        found.append(Promise((1 - settled) * accuracy.other_bound, False, width))
     if accuracy.fdr is not None:
-        lost = killed * accuracy.fnr
+        lost = killed * accuracy.prior_bound
         found.append(Promise((1 - settled) * accuracy.fdr, True, width, lost))
     return found
 

@@ -1,8 +1,8 @@
 """The mirrored problem: bound false groups a priori and missed ones post hoc.
 
 A group is false to return exactly when missing it is right for the negated condition. So
-the algorithm runs on the negation, with alpha and beta exchanged, and returns the
-groups that it did not. Every proof about the original carries over word for word.
+the algorithm runs on the negation, with alpha and beta exchanged (`Accuracy.prior_bound`), and
+returns the groups that it did not. Every proof about the original carries over word for word.
 Privacy: complementing the result is post-processing.
 Paper: section 3.2 ("a mirrored problem is supported by our approach as well").
 """
@@ -33,31 +33,27 @@ def faced(task: Task) -> Task:
     return task if task.accuracy.primary == "fnr" else negated(task)
 
 
-def faced_accuracy(accuracy: Accuracy) -> Accuracy:
-    """The accuracy of the task that is decided: `fnr` holds the bound that is met a priori."""
-    return accuracy if accuracy.primary == "fnr" else _swapped(accuracy)
+def checked(accuracy: Accuracy) -> Accuracy:
+    """`accuracy` as it is, or `AccuracyError` where no bound of that size can hold a priori."""
+    if accuracy.primary == "fpr" and accuracy.fpr >= 0.5:
+        raise AccuracyError(
+            f"with primary = 'fpr', fpr = {accuracy.fpr:g} is out of range (0, 0.5)",
+            why="a bound that holds for each group in advance needs a probability below 1/2",
+            fix="fpr = 0.1, or primary = 'fnr'",
+        )
+    return accuracy
 
 
 def negated(task: Task) -> Task:
-    """The task that asks for the other groups. `primary` stays and marks the mirror image."""
+    """The task that asks for the other groups."""
     return replace(
         task,
         atoms=tuple(complement(atom) for atom in task.atoms),
         formula=dual(task.formula),
-        accuracy=_swapped(task.accuracy),
+        accuracy=checked(task.accuracy),
     )
 
 
 def complement(atom: Atom) -> Atom:
     """The atom that holds where `atom` does not: on integers, s f <= t is -s f > -t - 1."""
     return replace(atom, sign=-atom.sign, threshold=-atom.threshold - 1)
-
-
-def _swapped(accuracy: Accuracy) -> Accuracy:
-    if accuracy.fpr >= 0.5:
-        raise AccuracyError(
-            f"with primary = 'fpr', fpr = {accuracy.fpr:g} is out of range (0, 0.5)",
-            why="a bound that holds for each group in advance needs a probability below 1/2",
-            fix="fpr = 0.1, or primary = 'fnr'",
-        )
-    return replace(accuracy, fnr=accuracy.fpr, fpr=accuracy.fnr)

@@ -27,7 +27,7 @@ class Naive:
     _shift = True
 
     def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
-        return self._promise(mirror.faced_accuracy(accuracy), capped)
+        return self._promise(mirror.checked(accuracy), capped)
 
     def first_draws(self, task: Task) -> FirstDraws:
         return self._draws(mirror.faced(task))
@@ -41,7 +41,7 @@ class Naive:
     def _draws(self, task: Task) -> FirstDraws:
         used = atoms(task.formula)
         share = share_of(task.accuracy)
-        betas = even_beta(task.accuracy.fnr, [1] * len(used))
+        betas = even_beta(task.accuracy.prior_bound, [1] * len(used))
         draws = {
             atom: tslm.first_draw(task.atoms[atom], share, beta)
             for atom, beta in zip(used, betas, strict=True)
@@ -90,4 +90,4 @@ class Apex(Naive):
     _shift = False
 
     def _promise(self, accuracy: Accuracy, capped: bool) -> Guarantee:
-        return guarantees.tolerant(accuracy.fnr, share_of(accuracy), capped)
+        return guarantees.tolerant(accuracy.prior_bound, share_of(accuracy), capped)

@@ -48,7 +48,7 @@ class Probe:
         return "probe-naive" if self._even else "probe"
 
     def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
-        return guarantees.two_sided(mirror.faced_accuracy(accuracy), capped)
+        return guarantees.two_sided(mirror.checked(accuracy), capped)
 
     def first_draws(self, task: Task) -> FirstDraws:
         return _phase_one(mirror.faced(task), even=self._even)
@@ -68,7 +68,7 @@ def share_of(accuracy: Accuracy) -> float:
 def _phase_one(task: Task, *, even: bool) -> FirstDraws:
     """The first look: `split` of beta over the leaves, by Theorem 4.5 or in equal parts."""
     accuracy, counts = task.accuracy, occurrences(task.formula)
-    beta, share = accuracy.split * accuracy.fnr, share_of(accuracy)
+    beta, share = accuracy.split * accuracy.prior_bound, share_of(accuracy)
     if even:
         betas = even_beta(beta, list(counts.values()))
     else:
@@ -91,7 +91,7 @@ class _Run:
         self.record = Record(task, meter)
         self.formula, self.atom_of = walk.numbered(task.formula)
         self.even = even
-        self.alpha = task.accuracy.fpr / len(self.atom_of)
+        self.alpha = task.accuracy.other_bound / len(self.atom_of)
         self.readings: dict[int, Reading] = {}
 
     def outcome(self) -> Outcome:
@@ -104,7 +104,7 @@ class _Run:
         if isinstance(one, Outcome):
             return one
         estimate = estimate_result(self.readings.values(), one)
-        if estimate.fits(accuracy.fpr):
+        if estimate.fits(accuracy.other_bound):
             return self.record.answer(
                 one, guarantees.two_sided(accuracy, self.task.capped), phases=1
             )
@@ -117,7 +117,7 @@ class _Run:
         if isinstance(two, Outcome):
             return two
         estimate = estimate_result(self.readings.values(), two)
-        if not estimate.fits(accuracy.fpr):
+        if not estimate.fits(accuracy.other_bound):
             return self.record.deny_rate(estimate, "after phase two")
         return self.record.answer(two, guarantees.two_sided(accuracy, self.task.capped), phases=2)
 
@@ -221,7 +221,9 @@ class _Run:
         """
         accuracy = self.task.accuracy
         weights = [self._weight(leaf, region) for leaf, region in regions.items()]
-        shares = paper_beta((1 - accuracy.split) * accuracy.fnr, weights, [1] * len(weights))
+        shares = paper_beta(
+            (1 - accuracy.split) * accuracy.prior_bound, weights, [1] * len(weights)
+        )
         betas = dict(zip(regions, shares, strict=True))
         for leaf in regions:
             reading = self.readings[leaf]

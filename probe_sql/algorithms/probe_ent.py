@@ -49,7 +49,7 @@ class ProbeEnt:
     name = "probe-ent"
 
     def guarantee(self, accuracy: Accuracy, *, capped: bool = False) -> Guarantee:
-        return guarantees.two_sided(mirror.faced_accuracy(accuracy), capped)
+        return guarantees.two_sided(mirror.checked(accuracy), capped)
 
     def first_draws(self, task: Task) -> FirstDraws:
         return _first_steps(mirror.faced(task))
@@ -66,7 +66,7 @@ def _first_steps(task: Task) -> FirstDraws:
 
     If they take fewer, more of beta is left, and the step costs less.
     """
-    accuracy, remaining = task.accuracy, task.accuracy.fnr
+    accuracy, remaining = task.accuracy, task.accuracy.prior_bound
     order = tuple(dict.fromkeys(leaves(task.formula)))
     draws: dict[int, FirstDraw] = {}
     for position, atom in enumerate(order):
@@ -107,14 +107,14 @@ class _Run:
         self.meter = meter
         self.record = Record(task, meter)
         self.order = tuple(dict.fromkeys(leaves(task.formula)))
-        self.alpha = task.accuracy.fpr / len(self.order)
+        self.alpha = task.accuracy.other_bound / len(self.order)
         self.nothing = np.zeros(task.groups, dtype=np.bool_)
         self.holds: dict[int, Mask] = {}
         self.readings: dict[int, Reading] = {}
 
     def outcome(self) -> Outcome:
         """All atoms, then the check of the result, or the denial that ends them."""
-        remaining = self.task.accuracy.fnr
+        remaining = self.task.accuracy.prior_bound
         for position, atom in enumerate(self.order):
             groups = walk.pivotal(self.task.formula, self.holds, atom, self.task.groups)
             if not groups.any():
@@ -131,7 +131,7 @@ class _Run:
             )
         result = walk.value(self.task.formula, self.holds.__getitem__, self.task.groups)
         estimate = estimate_result(self.readings.values(), result)
-        if not estimate.fits(self.task.accuracy.fpr):
+        if not estimate.fits(self.task.accuracy.other_bound):
             return self.record.deny_rate(estimate, "after the last step")
         return self.record.answer(
             result, guarantees.two_sided(self.task.accuracy, self.task.capped)

@@ -121,8 +121,8 @@ class Record:
         else:
             remedy = f"no {rate} is met here, but a smaller u may help"
         return self.deny(
-            f"the estimated number of {kind} groups exceeds {rate} = {accuracy.fpr:g} {stage};"
-            f" {remedy}",
+            f"the estimated number of {kind} groups exceeds {rate} = {accuracy.other_bound:g}"
+            f" {stage}; {remedy}",
             limit=rate,
             needed=needed,
         )

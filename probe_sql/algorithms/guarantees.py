@@ -130,7 +130,7 @@ def listed() -> Guarantee:
     return Guarantee(0.0, 0.0, text)
 
 
-def certain(verdict: bool) -> Guarantee:
+def decided_without_data(verdict: bool) -> Guarantee:
     """HAVING holds for all groups or for none, whatever the data: no error, and no draw."""
     often, which = ("always", "every group") if verdict else ("never", "no group")
     text = f"HAVING is {often} true, so the answer is {which}, exactly; to decide it costs nothing."

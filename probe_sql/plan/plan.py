@@ -101,7 +101,7 @@ class Plan:
         """What is promised where no row is read."""
         if not self.query.having_text:
             return guarantees.listed()
-        return guarantees.certain(bool(self.verdict))
+        return guarantees.decided_without_data(bool(self.verdict))
 
     @property
     def release_loss(self) -> Loss:

@@ -108,7 +108,7 @@ class RemoteEngine:
                 table.replace(rows.copy())
             elif table.alias in public:
                 table.set("this", build.name(_PUBLIC + table.alias))
-        ctes = self.carried(shipped(scan))
+        ctes = self.written_out(public_relations(scan))
         if ctes:
             parts = [
                 exp.CTE(this=query, alias=exp.TableAlias(this=build.name(name)))
@@ -122,8 +122,8 @@ class RemoteEngine:
         """The private table as a relation with the alias `t`, in the engine's terms."""
         return _qualified(source, "t")
 
-    def carried(self, _relations: Sequence[PublicRelation]) -> Mapping[str, exp.Select]:
-        """Shipped relations that are part of the statement; none where they are views."""
+    def written_out(self, _relations: Sequence[PublicRelation]) -> Mapping[str, exp.Select]:
+        """The public relations that stand in the statement itself; none where they are views."""
         return {}
 
     def _tallies(self, scan: Scan) -> exp.Select:
@@ -137,7 +137,7 @@ class RemoteEngine:
         return build.select(columns, build.table("b", quoted=False), group=1, ctes=ctes)
 
 
-def shipped(scan: Scan) -> tuple[PublicRelation, ...]:
+def public_relations(scan: Scan) -> tuple[PublicRelation, ...]:
     """The public relations that a scan elsewhere needs: the domain, then the tables joined."""
     keys = {f"k{i}": key.scalar.type for i, key in enumerate(scan.keys)}
     found = [PublicRelation(DOMAIN, None, {"o": BIGINT, **keys})]

@@ -265,12 +265,12 @@ class PostgresRemote:
         ]
 
     def tallies(
-        self, scans: Sequence[Scan], carried: Sequence[PublicRows], key: int | None, watch: Watch
+        self, scans: Sequence[Scan], public: Sequence[PublicRows], key: int | None, watch: Watch
     ) -> Sequence[Sequence[Ints]]:
         """Run the scans of a query in one transaction, which sees one state of the rows."""
         parameters = [
             [_from_duckdb(value) for value in values] if type_.temporal else list(values)
-            for one in carried
+            for one in public
             for values, type_ in zip(one.columns, one.relation.columns.values(), strict=True)
         ]
         with self._pool.lend(watch) as link:

@@ -23,7 +23,7 @@ from probe_sql.plan.tally import Engine, Scan
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
-from probe_sql.scan.engine import PublicRelation, RemoteEngine, shipped
+from probe_sql.scan.engine import PublicRelation, RemoteEngine, public_relations
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.bounded_store import kept_key
@@ -36,7 +36,7 @@ from probe_sql.vault.sources import Layout, TextColumns, public_files
 
 @dataclass(frozen=True, slots=True)
 class PublicRows:
-    """A shipped relation with its rows: every value as text, column by column."""
+    """A public relation with its rows: every value as text, column by column."""
 
     relation: PublicRelation
     columns: Sequence[Sequence[str | None]]
@@ -72,7 +72,7 @@ class Remote(Protocol):
         ...
 
     def tallies(
-        self, scans: Sequence[Scan], carried: Sequence[PublicRows], key: int | None, watch: Watch
+        self, scans: Sequence[Scan], public: Sequence[PublicRows], key: int | None, watch: Watch
     ) -> Sequence[Sequence[Ints]]:
         """Run the scans of a query: of each the columns `o`, `n0`, ..., in no order of rows.
 
@@ -190,11 +190,12 @@ class RemoteBackend:
             return Exact((), size, people)
         key = self._key() if people else None
         parts = self._remote.engine.passes(scan, fuse)
-        carried = [PublicRows(one, self._local.texts(scan, one)) for one in shipped(scan)]
+        relations = public_relations(scan)
+        public = [PublicRows(one, self._local.texts(scan, one)) for one in relations]
         faults.point("vault.scan.before")
         columns: list[Ints] = []
         with self._calls.call(progress) as watch:
-            found = self._remote.tallies(parts, carried, key, watch)
+            found = self._remote.tallies(parts, public, key, watch)
         for part, tallies in zip(parts, found, strict=True):
             columns += self._combined(part, tallies, size)
         exact = Exact(columns, size, people)

@@ -155,7 +155,7 @@ class SparkRemote:
     # --- scans ----------------------------------------------------------------------------
 
     def tallies(
-        self, scans: Sequence[Scan], carried: Sequence[PublicRows], key: int | None, watch: Watch
+        self, scans: Sequence[Scan], public: Sequence[PublicRows], key: int | None, watch: Watch
     ) -> Sequence[Sequence[Ints]]:
         """Run the one scan of a query as one job: the columns `o`, `n0`, ... of its result.
 
@@ -168,8 +168,8 @@ class SparkRemote:
         table = scan.relation.table
 
         def work(session: Any) -> list[Ints]:
-            for one in carried:
-                _ship(session, one)
+            for one in public:
+                _show_rows(session, one)
             found = _fetched(session, self.engine.statement(scan, (self._scanned(table),)))
             if any(column.null_count for column in found.columns):
                 raise InternalError("A scan returned NULL for a group.")
@@ -324,13 +324,13 @@ def _fetched(session: Any, sql: str) -> Any:
     return session.sql(sql).toArrow()
 
 
-def _ship(session: Any, carried: PublicRows) -> None:
+def _show_rows(session: Any, public: PublicRows) -> None:
     """Make a public relation a view of our session, every value cast to its type."""
     import pyarrow
 
     arrays, casts = [], []
-    for index, (name, type_) in enumerate(carried.relation.columns.items()):
-        texts: Sequence[str | None] = carried.columns[index]
+    for index, (name, type_) in enumerate(public.relation.columns.items()):
+        texts: Sequence[str | None] = public.columns[index]
         if type_.temporal:
             texts = [None if text is None else _moment(text) for text in texts]
         arrays.append(pyarrow.array(texts, pyarrow.string()))
@@ -340,7 +340,7 @@ def _ship(session: Any, carried: PublicRows) -> None:
     frame = session.createDataFrame(pyarrow.table(arrays, names=names)).selectExpr(*casts)
     if len(arrays[0]) <= _BROADCAST:
         frame = frame.hint("broadcast")
-    frame.createOrReplaceTempView(carried.relation.name)
+    frame.createOrReplaceTempView(public.relation.name)
 
 
 def _moment(text: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from probe_sql.errors import InterfaceError, OperationalError, Refused, ScanError
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, parse_policy
-from probe_sql.scan.engine import shipped
+from probe_sql.scan.engine import public_relations
 from probe_sql.scan.spark.engine import SPARK
 from probe_sql.types import Kind
 from probe_sql.vault.backend import Backend
@@ -283,7 +283,7 @@ def test_one_scan_one_shuffle_of_partial_aggregates(files: SparkFiles) -> None:
     typed = events.policy().with_types(backend.schemas())
     scan = make_plan(QUERIES["having many"], typed, engine=SPARK).scan
     extremes.exact(backend, scan)  # leaves the domain as a view
-    assert [one.name for one in shipped(scan)] == ["probe_sql_domain"]
+    assert [one.name for one in public_relations(scan)] == ["probe_sql_domain"]
     ours = remote._link.begin()
     counted = make_plan(QUERIES["having count filter"], typed, engine=SPARK).scan
     frame = ours.sql(SPARK.statement(counted, (remote._views["events"],)))

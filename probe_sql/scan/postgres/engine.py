@@ -121,7 +121,7 @@ class PostgresEngine(RemoteEngine):
         ]
         return build.select(values, origin).sql(dialect=self.dialect)
 
-    def carried(self, relations: Sequence[PublicRelation]) -> Mapping[str, exp.Select]:
+    def written_out(self, relations: Sequence[PublicRelation]) -> Mapping[str, exp.Select]:
         """Public relations come as parameters: one array of texts for each column."""
         found = {}
         number = 0

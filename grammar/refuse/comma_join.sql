@@ -3,6 +3,6 @@ SELECT stays.ward FROM stays, wards GROUP BY stays.ward HAVING count(*) > 10
 
 -- expect:
 --   error: Refused
---   what: a join needs ON or USING with the public table's key
+--   what: wards must be joined on its whole key (ward)
 --   at: wards
---   fix: JOIN wards ON wards.ward = ...
+--   fix: ON wards.ward = stays.ward

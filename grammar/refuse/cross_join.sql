@@ -3,6 +3,6 @@ SELECT stays.ward FROM stays CROSS JOIN wards GROUP BY stays.ward HAVING count(*
 
 -- expect:
 --   error: Refused
---   what: CROSS JOIN is not supported
+--   what: wards must be joined on its whole key (ward)
 --   at: CROSS JOIN wards
---   fix: use JOIN or LEFT JOIN to a public table on its key
+--   fix: ON wards.ward = stays.ward

@@ -3,6 +3,6 @@ SELECT stays.ward FROM stays JOIN wards ON wards.ward >= stays.ward GROUP BY sta
 
 -- expect:
 --   error: Refused
---   what: a join condition may only equate a public table's key
---   at: wards.ward >= stays.ward
---   fix: ON public.key = private.column, and the rest in WHERE
+--   what: wards must be joined on its whole key (ward)
+--   at: JOIN wards ON wards.ward >= stays.ward
+--   fix: ON wards.ward = stays.ward

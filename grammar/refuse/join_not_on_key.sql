@@ -5,4 +5,4 @@ SELECT stays.ward FROM stays JOIN wards ON wards.hall = stays.site GROUP BY stay
 --   error: Refused
 --   what: wards must be joined on its whole key (ward)
 --   at: JOIN wards ON wards.hall = stays.site
---   fix: ON wards.ward = ...
+--   fix: ON wards.ward = stays.ward

@@ -17,6 +17,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from probe_sql.errors import InternalError
 from probe_sql.plan.tally import LIMIT, MeasureSql, Multiplier, Scan, Term, Threshold
 from probe_sql.plan.weights import INTEGER_LIMIT
 from probe_sql.scan.caps import capped, capped_rows
@@ -25,7 +26,7 @@ from probe_sql.scan.domain import key_sizes
 from probe_sql.scan.lookup import lookup
 from probe_sql.scan.rows import aggregates, net, quotient
 from probe_sql.sql import build
-from probe_sql.sql.keys import determined_joins
+from probe_sql.sql.keys import determined_joins, replace_keys
 from probe_sql.sql.scalar import (
     Scalar,
     cast_to,
@@ -48,6 +49,7 @@ def render_scan(
     ctes = aggregation(scan, domain)
     placed = build.select(summed(scan), build.table("b", quoted=False), group=1)
     joins = [build.join(build.subquery(placed, "a"), [on], "LEFT")]
+    scan = _by_group(scan)
     statement = _over_domain(scan, _measures(scan), joins, ctes, domain)
     return statement.sql(dialect=dialect, pretty=pretty)
 
@@ -79,6 +81,7 @@ def render_measures(scan: Scan, tallies: str, domain: str) -> str:
     """
     on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
     joins = [build.join(build.table(tallies, "a", quoted=False), [on], "LEFT")]
+    scan = _by_group(scan)
     return _over_domain(scan, _measures(scan), joins, {}, domain).sql(dialect="duckdb")
 
 
@@ -94,6 +97,7 @@ def render_key_sizes(scan: Scan, dialect: str = "duckdb") -> list[str]:
 
 def render_thresholds(scan: Scan, dialect: str = "duckdb", domain: str | None = None) -> str:
     """SQL for the public thresholds `t0`, ... of every group, in domain order."""
+    scan = _by_group(scan)
     columns = [
         build.alias(_threshold(threshold), f"t{index}")
         for index, threshold in enumerate(scan.thresholds)
@@ -326,16 +330,50 @@ def _public_joins(scan: Scan) -> list[exp.Join]:
     needed = {c.table for scalar in read for c in scalar.ast.find_all(exp.Column)}
     if not needed:
         return []
-    index_of = {key.scalar.identity: index for index, key in enumerate(scan.keys)}
     determined = determined_joins(scan.keys, scan.relation)
+    for join in reversed(scan.relation.joins):  # a table that is read may need one before it
+        if join.alias in needed and join.alias in determined:
+            read += determined[join.alias]
+            needed |= {table for value in determined[join.alias] for table, _ in value.columns}
     return [
         lookup(
-            join, True, [build.column(f"k{index_of[v.identity]}", "d") for _, v in join.on],
+            join, True, [value.ast for value in determined[join.alias]],
             [scalar.ast for scalar in read],
         )
         for join in scan.relation.joins
         if join.alias in determined and join.alias in needed
     ]  # fmt: skip
+
+
+def _by_group(scan: Scan) -> Scan:
+    """The scan with its public numbers read off the domain: group keys are `d.k0`, ... there."""
+
+    def over(scalar: Scalar) -> Scalar:
+        found = replace_keys(scalar, scan.keys, scan.relation)
+        if found is None:
+            raise InternalError("A public number of the group is not one for each group.")
+        return found
+
+    def line(threshold: Threshold) -> Threshold:
+        parts = tuple((factor, over(scalar)) for factor, scalar in threshold.parts)
+        return replace(threshold, parts=parts)
+
+    def term(one: Term) -> Term:
+        if one.multiplier is None:
+            return one
+        return replace(one, multiplier=replace(one.multiplier, scalar=over(one.multiplier.scalar)))
+
+    def measure(one: MeasureSql) -> MeasureSql:
+        limit = one.guard_threshold
+        return replace(
+            one, terms=tuple(map(term, one.terms)),
+            guard_threshold=line(limit) if isinstance(limit, Threshold) else limit,
+        )  # fmt: skip
+
+    return replace(
+        scan, measures=tuple(map(measure, scan.measures)),
+        thresholds=tuple(map(line, scan.thresholds)),
+    )  # fmt: skip
 
 
 def _public_scalars(scan: Scan) -> list[Scalar]:

@@ -18,7 +18,14 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
 from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output, Truth
 from probe_sql.sql.expression import Expressions, check_parts
-from probe_sql.sql.keys import MAX_GROUPS, bind_key, find_joint, points, replace_keys
+from probe_sql.sql.keys import (
+    MAX_GROUPS,
+    bind_key,
+    find_joint,
+    independent,
+    points,
+    replace_keys,
+)
 from probe_sql.sql.relation import Flattener, Relation, check_select
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, exact
@@ -27,7 +34,7 @@ from probe_sql.sql.text import Statement, parse
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
-    "with_",
+    "with_", "distinct",
 )  # fmt: skip
 
 
@@ -74,6 +81,7 @@ class _Binder:
                 fix="SELECT count(*)",
                 span=source.span(select.expressions[0]),
             )
+        self._check_distinct(select, keys, outputs)
         condition = Truth(True) if having is None else aggregates.condition(having.this)
         order = self._order(select, outputs)
         return BoundQuery(
@@ -121,15 +129,12 @@ class _Binder:
         for node in nodes:
             self._refuse_sets(node)
             node, name = self._key_node(node, select, scope, aliases)
-            key = bind_key(node, name, scope, relation, source)
-            if key.scalar.identity in (other.scalar.identity for other in keys):
-                raise SqlError(f"{name} stands twice in GROUP BY", span=source.span(node))
-            keys.append(key)
+            keys.append(bind_key(node, name, scope, relation, source))
         if not keys:
             raise SqlError("GROUP BY names no column", span=source.span(group))
         if len(keys) > 8:
             raise Refused("GROUP BY takes at most 8 expressions", span=source.span(group))
-        return tuple(keys)
+        return independent(keys, relation)
 
     def _refuse_sets(self, node: exp.Expr) -> None:
         words: dict[type[exp.Expr], str] = {
@@ -216,6 +221,25 @@ class _Binder:
             )
         return Output(name, "expression", expression=expression)
 
+    def _check_distinct(
+        self, select: exp.Select, keys: tuple[GroupKey, ...], outputs: tuple[Output, ...]
+    ) -> None:
+        """DISTINCT changes nothing where every row has its own keys, and is refused elsewhere."""
+        clause = select.args.get("distinct")
+        if clause is None:
+            return
+        span = self.statement.source.find("DISTINCT")
+        check_parts(clause, (), self.statement.source, "DISTINCT")
+        shown = {output.key for output in outputs if output.key is not None}
+        hidden = [key.name for index, key in enumerate(keys) if index not in shown]
+        if hidden:
+            raise Refused(
+                f"DISTINCT would make one row of several groups, for {hidden[0]} is not selected",
+                why="each group has its own error, and its own noise where values are shown",
+                fix=f"SELECT {hidden[0]} too, or leave DISTINCT out",
+                span=span,
+            )
+
     # --- ORDER BY, LIMIT ---
 
     def _order(self, select: exp.Select, outputs: tuple[Output, ...]) -> tuple[Order, ...]:
@@ -291,14 +315,15 @@ class _PublicValues:
         value = Expressions(self.source, self.scope).bind(node)
         if value.is_constant:
             return value
-        if value.private:
+        known = replace_keys(value, self.keys, self.relation) is not None
+        if not known and value.private:
             raise SqlError(
                 f"{text_of(node)[:60]} is a value of single rows, beside an aggregate",
                 why="HAVING compares aggregates of a group with constants or public columns",
                 fix="aggregate it (MIN, MAX, AVG), or move the condition to WHERE",
                 span=span,
             )
-        if replace_keys(value, self.keys, self.relation) is None:
+        if not known:
             raise SqlError(
                 f"{text_of(node)[:60]} is not determined by the group",
                 why="a threshold must be one number for each group",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -15,8 +16,9 @@ from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.canonical import expression
 from probe_sql.sql.compare import joinable
 from probe_sql.sql.expression import Expressions
+from probe_sql.sql.joins import Join
 from probe_sql.sql.relation import Relation
-from probe_sql.sql.scalar import UNKNOWN, Scalar
+from probe_sql.sql.scalar import UNKNOWN, Scalar, cast_to
 from probe_sql.sql.scope import FromScope
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind
@@ -151,27 +153,78 @@ def _check_listed(key: GroupKey, joint: JointKeys, policy: Policy) -> None:
 def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation) -> Scalar | None:
     """The scalar over the key domain `d`: keys become `d.k0`, ...; None if a row is needed.
 
-    Public columns stay where the group key determines them: their table is joined on keys.
+    Public columns stay where the group key determines them.
     """
-    wanted = {key.scalar.identity: index for index, key in enumerate(keys)}
+    aliases = set(determined_joins(keys, relation))
+    return _over_keys(scalar, _places(keys, relation), aliases)
 
+
+def _over_keys(
+    scalar: Scalar, places: Mapping[bytes, exp.Expr], aliases: set[str]
+) -> Scalar | None:
     def swap(node: exp.Expr) -> exp.Expr:
-        index = wanted.get(expression(node))
-        return node if index is None else exp.column(f"k{index}", table="d")
+        place = places.get(expression(node))
+        return node if place is None else place.copy()
 
     ast = scalar.ast.copy().transform(swap)
-    aliases = determined_joins(keys, relation)
     for column in ast.find_all(exp.Column):
         if column.table != "d" and column.table not in aliases:
             return None
     return replace(scalar, ast=ast)
 
 
-def determined_joins(keys: tuple[GroupKey, ...], relation: Relation) -> set[str]:
-    """Aliases of public tables whose whole key is made of group keys."""
-    wanted = {key.scalar.identity for key in keys}
-    result: set[str] = set()
+def _places(keys: tuple[GroupKey, ...], relation: Relation) -> dict[bytes, exp.Expr]:
+    """What is a group key, or equals one on every row of the group, and where the domain has it.
+
+    Where a public key is grouped by, a row of the group has that value in what it is joined to.
+    """
+    found: dict[bytes, exp.Expr] = {
+        key.scalar.identity: exp.column(f"k{index}", table="d") for index, key in enumerate(keys)
+    }
     for join in relation.joins:
-        if all(value.identity in wanted for _, value in join.on):
-            result.add(join.alias)
-    return result
+        for name, value in join.on:
+            place = found.get(expression(_own(join, name)))
+            if place is not None and not value.is_constant and value.known:
+                found.setdefault(value.identity, cast_to(place, value.type.name))
+    return found
+
+
+def _own(join: Join, name: str) -> exp.Column:
+    """The column of a public key as scans name it."""
+    column = join.table.find_column(name)
+    assert column is not None
+    return exp.column(exp.to_identifier(column.name, quoted=True), table=join.alias)
+
+
+def determined_joins(
+    keys: tuple[GroupKey, ...], relation: Relation
+) -> dict[str, tuple[Scalar, ...]]:
+    """Public tables of which a group meets one row, by alias, with what their key equals there.
+
+    A group fixes a column of a public key where it is grouped by, or where what it is joined to is
+    made of group keys and of tables that the group determines. Joins come after those they read.
+    """
+    places = _places(keys, relation)
+    found: dict[str, tuple[Scalar, ...]] = {}
+    for join in relation.joins:
+        values = []
+        for name, value in join.on:
+            fixed = _over_keys(replace(value, ast=_own(join, name)), places, set())
+            values.append(fixed or _over_keys(value, places, set(found)))
+        known = tuple(value for value in values if value is not None)
+        if len(known) == len(values):
+            found[join.alias] = known
+    return found
+
+
+def independent(keys: Sequence[GroupKey], relation: Relation) -> tuple[GroupKey, ...]:
+    """The keys without those that the others determine: a product's name beside its number.
+
+    They make no further groups, so their values need not be listed.
+    """
+    left = list(keys)
+    for key in reversed(keys):
+        others = tuple(other for other in left if other is not key)
+        if others and replace_keys(key.scalar, others, relation) is not None:
+            left.remove(key)
+    return tuple(left)

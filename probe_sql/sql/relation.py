@@ -13,23 +13,13 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.policy.model import PublicTable, Table
+from probe_sql.policy.model import Table
 from probe_sql.policy.policy import Policy
-from probe_sql.sql.compare import compare, joinable
 from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.joins import Join, Joins, check_join
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Named
 from probe_sql.sql.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """A public table joined on its whole key, so that no private row multiplies."""
-
-    table: PublicTable
-    alias: str
-    outer: bool
-    on: tuple[tuple[str, Scalar], ...]  # key column, what it equals
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +68,6 @@ def check_select(select: exp.Select, allowed: tuple[str, ...], source: Source, w
         )
 
 
-@dataclass(slots=True, eq=False)
-class Pending:
-    """A public table of FROM, and the equalities that may tie it to the private row."""
-
-    named: Named
-    equalities: list[exp.EQ]
-    outer: bool
-    span: Span | None
-
-
 @dataclass(slots=True)
 class Flattener:
     """Collects the base table, joins and predicates while FROM clauses are walked."""
@@ -119,27 +99,16 @@ class Flattener:
         if source is None:
             raise SqlError("there is no FROM", fix="SELECT ... FROM table GROUP BY ...")
         check_parts(source, ("this",), self.source, "FROM")
-        pool: list[exp.EQ] = []
-        pending: list[Pending] = []
-        first = self._add(source.this, scope, ctes, depth)
-        if first.public is not None:
-            pending.append(Pending(first, pool, False, self.source.span(source)))
+        joins = Joins(self.source, scope, self.joins)
+        joins.first(self._add(source.this, scope, ctes, depth), self.source.span(source))
         for join in select.args.get("joins") or []:
-            self._join(join, scope, ctes, depth, pool, pending)
+            check_join(join, self.source)
+            left = list(scope.named.values())
+            joins.add(join, self._add(join.this, scope, ctes, depth), left)
         if depth == 0:
             self.relation(self.source.span(source))
-        self._attach_all(pending, scope)
-        for left in [*pool, *(e for item in pending if item.outer for e in item.equalities)]:
-            raise Refused(
-                "a join condition may only equate a public table's key",
-                why="any other join could multiply or drop private rows in a way that is not "
-                "accounted for",
-                fix="move the condition to WHERE",
-                span=self.source.span(left),
-            )
         where = select.args.get("where")
-        if where is not None:
-            self.where.append(Expressions(self.source, scope).condition(where.this))
+        self.where += joins.filters(None if where is None else where.this)
         return scope
 
     def _ctes(self, select: exp.Select) -> dict[str, exp.Expr]:
@@ -243,6 +212,8 @@ class Flattener:
                 check_parts(item, ("this",), self.source, "*")
                 for owner in scope.named.values():
                     for column in owner.columns():
+                        if owner in scope.merged.get(column.lower(), [])[1:]:
+                            continue  # USING has it once
                         reference = exp.column(column, table=owner.name)
                         self._derive(columns, column, reference, scope, item)
                 continue
@@ -269,153 +240,3 @@ class Flattener:
             raise SqlError(f"the subquery has two columns named {name!r}",
                            fix="rename one with AS", span=self.source.span(at))  # fmt: skip
         columns[name] = (node, scope)
-
-    # --- joins ---
-
-    def _join(
-        self, join: exp.Join, scope: FromScope, ctes: Mapping[str, exp.Expr], depth: int,
-        pool: list[exp.EQ], pending: list[Pending],
-    ) -> None:  # fmt: skip
-        span = self.source.span(join)
-        check_parts(join, ("this", "on", "using", "side", "kind"), self.source, "a join")
-        side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-        if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-            word = f"{side} {kind}".strip()
-            raise Refused(
-                f"{word} JOIN is not supported",
-                why="it could multiply private rows or add rows that belong to nobody",
-                fix="use JOIN or LEFT JOIN to a public table on its key",
-                span=span,
-            )
-        left = list(scope.named.values())
-        item = self._add(join.this, scope, ctes, depth)
-        on, using = join.args.get("on"), join.args.get("using")
-        if on is None and not using:
-            keys = item.public[0].key if item.public is not None else ("key",)
-            raise Refused(
-                "a join needs ON or USING with the public table's key",
-                why="a cross join multiplies private rows",
-                fix=f"JOIN {item.name} ON {item.name}.{keys[0]} = ...",
-                span=span,
-            )
-        equalities = self._equalities(on) if on is not None else []
-        for name in using or []:
-            owners = [o for o in left if scope.has(o, name.name)]
-            if len(owners) != 1:
-                raise SqlError(f"USING ({name.name}) does not name one column on the left",
-                               fix="use ON", span=self.source.span(name))  # fmt: skip
-            equalities.append(
-                exp.EQ(
-                    this=exp.column(name.copy(), table=owners[0].name),
-                    expression=exp.column(name.copy(), table=item.name),
-                )
-            )
-        if item.public is not None and side == "LEFT":
-            pending.append(Pending(item, equalities, True, span))
-            return
-        if item.public is not None:
-            pending.append(Pending(item, pool, False, span))
-        elif side == "LEFT":
-            raise Refused(
-                "a private table may not stand on the right of a LEFT JOIN",
-                why="rows without a match would belong to nobody",
-                fix="start FROM with the private table",
-                span=span,
-            )
-        pool.extend(equalities)
-
-    def _equalities(self, on: exp.Expr) -> list[exp.EQ]:
-        parts = list(on.flatten()) if isinstance(on, exp.And) else [on]
-        result = []
-        for part in parts:
-            part = part.unnest()
-            if isinstance(part, exp.And):
-                result.extend(self._equalities(part))
-            elif isinstance(part, exp.EQ):
-                result.append(part)
-            else:
-                raise Refused(
-                    "a join condition may only equate a public table's key",
-                    why="any other join could multiply private rows",
-                    fix="ON public.key = private.column, and the rest in WHERE",
-                    span=self.source.span(part),
-                )
-        return result
-
-    def _belongs(self, column: exp.Column, item: Named, scope: FromScope) -> bool:
-        """Whether a column is one of `item`, by its qualifier or because no other has it."""
-        if column.table:
-            return column.table.lower() == item.name.lower()
-        return [o for o in scope.named.values() if scope.has(o, column.name)] == [item]
-
-    def _key_side(
-        self, item: Named, equality: exp.EQ, scope: FromScope
-    ) -> tuple[str, exp.Expr] | None:
-        """The key column of `item` that an equality fixes, and what it equals."""
-        assert item.public is not None
-        for mine, other in (
-            (equality.this, equality.expression), (equality.expression, equality.this),
-        ):  # fmt: skip
-            if not isinstance(mine, exp.Column) or not self._belongs(mine, item, scope):
-                continue
-            for key in item.public[0].key:
-                if key.lower() == mine.name.lower():
-                    return key, other
-        return None
-
-    def _attach_all(self, pending: list[Pending], scope: FromScope) -> None:
-        """Tie every public table to the private row, each by its whole key, in any order."""
-        waiting = list(pending)
-        while waiting:
-            done = [item for item in waiting if self._attach(item, scope)]
-            waiting = [item for item in waiting if item not in done]
-            if waiting and not done:
-                table = waiting[0].named.public
-                assert table is not None
-                name = waiting[0].named.name
-                whole = " AND ".join(f"{name}.{key} = ..." for key in table[0].key)
-                raise Refused(
-                    f"{table[0].name} must be joined on its whole key ({', '.join(table[0].key)})",
-                    why="otherwise one private row could match several public rows and count twice",
-                    fix=f"ON {whole}",
-                    span=waiting[0].span,
-                )
-
-    def _attach(self, item: Pending, scope: FromScope) -> bool:
-        """Take the equalities that fix the whole key of a public table, if they are there.
-
-        Privacy: a key may only equal what is fixed for the private row already: its own
-        columns, constants, and columns of tables that are tied to it. Then every private row
-        meets at most one public row.
-        """
-        assert item.named.public is not None
-        table, alias = item.named.public
-        tied = {"t", *(join.alias for join in self.joins)}
-        found: dict[str, tuple[exp.EQ, Scalar]] = {}
-        for equality in item.equalities:
-            side = self._key_side(item.named, equality, scope)
-            if side is None or side[0] in found:
-                continue
-            value = Expressions(self.source, scope).bind(side[1])
-            if {column.table for column in value.ast.find_all(exp.Column)} - tied:
-                continue
-            span = self.source.span(equality)
-            key = scope.column(item.named, side[0], span, False)
-            compare("=", key, value, span)
-            safe = joinable(key, value)
-            if safe is None:
-                raise Refused(
-                    f"{table.name}.{side[0]} cannot be joined to a column of another type",
-                    why="a number could equal two different keys, or a conversion fail for a row",
-                    fix="CAST the column to the type of the key",
-                    span=span,
-                )
-            value = safe
-            found[side[0]] = (equality, value)
-        if len(found) < len(table.key):
-            return False
-        for equality, _ in found.values():
-            item.equalities.remove(equality)
-        on = tuple((key, found[key][1]) for key in table.key)
-        self.joins.append(Join(table, alias, item.outer, on))
-        return True

@@ -22,7 +22,7 @@ MAX_NODES = 2_000  # of a derived column with the definitions of all it uses
 BARE = "bare"  # on a clamped column: the column itself
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Named:
     """One name of a FROM clause and how its columns resolve."""
 
@@ -41,11 +41,15 @@ class Named:
 
 @dataclass(slots=True)
 class FromScope:
-    """Names of one FROM clause. Implements `Scope`."""
+    """Names of one FROM clause. Implements `Scope`.
+
+    `merged` has the tables that USING or NATURAL compares a column of: by itself it is the first's.
+    """
 
     policy: Policy
     source: Source
     named: dict[str, Named] = field(default_factory=dict)
+    merged: dict[str, list[Named]] = field(default_factory=dict)
     _bound: dict[tuple[str, str, bool], Scalar] = field(default_factory=dict)
 
     def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar:
@@ -62,7 +66,7 @@ class FromScope:
                     span=span,
                 )
             return self.column(owner, name, span, clamped)
-        owners = [item for item in self.named.values() if self.has(item, name)]
+        owners = self.owners(name)
         if len(owners) > 1:
             raise SqlError(
                 f"the column {name!r} is ambiguous",
@@ -72,6 +76,12 @@ class FromScope:
         if not owners:
             raise self._missing(name, span)
         return self.column(owners[0], name, span, clamped)
+
+    def owners(self, name: str) -> list[Named]:
+        """The tables a column by itself may belong to; those that USING compares are one."""
+        merged = self.merged.get(name.lower(), [])
+        others = [i for i in self.named.values() if self.has(i, name) and i not in merged]
+        return [*merged[:1], *others]
 
     def has(self, item: Named, name: str) -> bool:
         return name.lower() in (column.lower() for column in item.columns())

@@ -199,7 +199,7 @@ class _Filler:
             if name == "PUBLIC_TABLE" or name in _TABLES:
                 table = _TABLES.get(name) or self.pick(_SINGLE)[0]
                 self.joins.append((f"j{len(self.joins) + 1}", table))
-        if "SHARED" in names:  # USING needs one column of that name on the left
+        if "SHARING_TABLE" in names:  # USING needs one column of that name on the left
             assume([table for _, table in self.joins].count("wards") == 1)
         self.all = "ALL" in names and "GROUPED" in names
         self._choose_keys(names)
@@ -302,6 +302,9 @@ class _Filler:
     def selected(self) -> str:
         return self.pick([*self.names, *self.measured, "1"])
 
+    def dependent(self) -> str:
+        return self.pick(self.public) if self.public and not self.all else self.keys[0]
+
     def public_number(self) -> str:
         return self.pick(self.public) if self.public else "7"
 
@@ -312,6 +315,7 @@ _NAMES: Mapping[str, Callable[[_Filler], str]] = {
     "ALIAS": lambda _: "s",
     "COLUMNS": lambda _: ", ".join(STAYS),
     "GROUP_KEY": _Filler.group_key,
+    "DEPENDENT": _Filler.dependent,
     "NAME": _Filler.name,
     "MEASURED": _Filler.measured_as,
     "MEASURED_NAME": _Filler.measured_name,
@@ -342,6 +346,18 @@ def _selected(head: str) -> str:
     return " ".join(words)
 
 
+def _options(body: str) -> list[str]:
+    """What stands between the commas that no parenthesis holds."""
+    found, depth = [""], 0
+    for letter in body:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += letter
+    return found
+
+
 def _once(sql: str) -> str:
     """The sentence with each accuracy option at its first place only, and `fdr` where it may be."""
     head, clause, options = sql.partition("WITH ACCURACY (")
@@ -349,7 +365,7 @@ def _once(sql: str) -> str:
         return sql
     body, close, tail = options.rpartition(")")
     found: dict[str, str] = {}
-    for option in body.split(","):
+    for option in _options(body):
         found.setdefault(option.split("=")[0].strip(), option.strip())
     selected = _selected(head)
     if "%" in found.get("margin", "") and any(part in selected for part in ("AVG", *"/+-")):

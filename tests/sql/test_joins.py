@@ -52,6 +52,20 @@ def joins(source: str, policy: Policy) -> list[tuple[str, bool, list[str]]]:
             [("a", False, ['t."g"']), ("b", False, ['p1."x"'])],
         ),
         ("t JOIN a ON a.k = 'z'", [("a", False, ["'z'"])]),
+        ("t JOIN a ON a.k = 'z' AND a.k = g", [("a", False, ['t."g"'])]),
+        ("t JOIN a ON a.k = g AND a.x = 'v'", [("a", False, ['t."g"'])]),
+        ("t, a WHERE a.k = g", [("a", False, ['t."g"'])]),
+        ("a, t WHERE t.g = a.k AND a.x = 'v'", [("a", False, ['t."g"'])]),
+        ("t CROSS JOIN a WHERE (a.k = t.g AND g = 'a')", [("a", False, ['t."g"'])]),
+        (
+            "t, a, b WHERE b.k = a.x AND a.k = g",
+            [("a", False, ['t."g"']), ("b", False, ['p1."x"'])],
+        ),
+        ("t LEFT JOIN a ON a.k = g WHERE a.k = 'z'", [("a", True, ['t."g"'])]),
+        (
+            "(SELECT g, g AS k FROM t) s NATURAL JOIN a JOIN b USING (k)",
+            [("a", False, ['t."g"']), ("b", False, ['t."g"'])],
+        ),
     ],
 )
 def test_a_public_table_is_tied_to_the_private_row(
@@ -69,7 +83,11 @@ def test_a_public_table_is_tied_to_the_private_row(
         "t JOIN a ON a.k = a.x",  # tied to itself: would multiply rows
         "t JOIN a ON a.k = x",  # the same, unqualified
         "a JOIN b ON b.k = a.x JOIN t ON a.k = b.y",  # a circle without the private row
-        "t JOIN a ON a.k = g AND a.x = 'v'",
+        "t, a WHERE a.k = g OR a.x = 'v'",
+        "t, a WHERE NOT a.k = g",
+        "t, a WHERE a.k = a.x",
+        "t, a, b WHERE a.k = b.y AND b.k = a.x",
+        "t LEFT JOIN a ON a.x = 'v' WHERE a.k = g",  # WHERE comes after the outer join
         "t LEFT JOIN a ON a.k = g AND a.k = a.x",  # a condition too many
         "t LEFT JOIN a ON a.k = g AND a.x = 'v'",
         "t RIGHT JOIN a ON a.k = g",
@@ -88,3 +106,31 @@ def test_a_public_table_is_tied_to_the_private_row(
 def test_any_other_join_is_refused(source: str, policy: Policy) -> None:
     with pytest.raises(Refused):
         joins(source, policy)
+
+
+FILTERS = [
+    ("t JOIN a ON a.k = g AND a.x = 'v'", ["p1.\"x\" = 'v'"]),
+    ("t JOIN a ON a.k = g AND a.x = 'v' WHERE g = 'a' AND x = 'w'",
+     ["p1.\"x\" = 'v'", "t.\"g\" = 'a' AND p1.\"x\" = 'w'"]),
+    ("t, a WHERE a.k = g AND a.x = 'v' AND g <> 'b'", ["p1.\"x\" = 'v'", "t.\"g\" <> 'b'"]),
+    ("t JOIN a ON a.k = g WHERE a.k = 'a'", ["p1.\"k\" = 'a'"]),
+    ("t, a WHERE a.k = 'a' AND a.k = g", ["p1.\"k\" = 'a'"]),
+    ("t LEFT JOIN a ON a.k = g WHERE a.x = g", ["p1.\"x\" = t.\"g\""]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "expected"), FILTERS)
+def test_no_condition_is_dropped_or_counted_twice(
+    source: str, expected: list[str], policy: Policy
+) -> None:
+    where = "" if " WHERE " in source else " WHERE TRUE"
+    sql = f"SELECT g FROM {source}{where} GROUP BY g HAVING count(*) > 3"
+    found = [
+        scalar.ast.sql(dialect="duckdb") for scalar in make_plan(sql, policy).query.relation.where
+    ]
+    assert [text.replace("(", "").replace(")", "") for text in found if text != "TRUE"] == expected
+
+
+def test_a_column_of_using_is_the_private_one(policy: Policy) -> None:
+    sql = "SELECT k FROM a JOIN (SELECT g AS k FROM t) s USING (k) GROUP BY k HAVING count(*) > 3"
+    assert make_plan(sql, policy).query.keys[0].column == 't."g"'

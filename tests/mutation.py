@@ -2,23 +2,25 @@
 
 `tests/data/mutation.toml` names the files with the tests that hold them, and the mutants that
 survive because they change nothing, each with the reason. `python -m tests.mutation` runs all of
-them, `--sample 40` that many, chosen by the seed, `--file plan/account.py` those of one file. Every
-mutant is compiled in memory, in a process of its own that was forked with the libraries loaded, so
-the sources stay as they are. Mutants by hand that take walls away are in `tests.mutants`.
+them, `--file plan/account.py` those of one file, and `--write` notes in `tests/data/killed.json`
+which test saw each. `--sample 40` takes that many of those noted, so that an edit elsewhere does
+not change which, and one that survives now was killed before. Every mutant is compiled in memory,
+in a process of its own that was forked with the libraries loaded, so the sources stay as they are.
+Mutants by hand that take walls away are in `tests.mutants`.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
-import random
+import resource
 import signal
 import sys
 import time
@@ -28,52 +30,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.mutator import ROOT, Mutant, candidates
+
 TABLE = ROOT / "tests/data/mutation.toml"
-LIMIT = 120.0  # seconds for one mutant: one that never ends is noticed by that
+KILLED = ROOT / "tests/data/killed.json"
+LIMIT = 100  # seconds of a processor for one mutant: one that never ends is noticed by that
+WAIT = 900.0  # and one that waits for ever by this, on a busy machine too
+_GONE = "pytest ended with"  # no test ran: the one that was noted has another name
 _LOADED = ("numpy", "duckdb", "sqlglot", "pyarrow", "pandas", "polars", "hypothesis", "xdist")
-
-_COMPARISONS = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
-}  # fmt: skip
-_ARITHMETIC = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "+",
-    ast.Pow: "*", ast.LShift: ">>", ast.RShift: "<<", ast.BitAnd: "|", ast.BitOr: "&",
-}  # fmt: skip
-_NAMES = {
-    "min": "max", "max": "min", "any": "all", "all": "any", "ceil": "floor", "floor": "ceil",
-    "minimum": "maximum", "maximum": "minimum", "logical_and": "logical_or",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One change of a file: where, from what to what. `name` does not move with the lines."""
-
-    file: str
-    function: str
-    line: int
-    start: int  # bytes into the file
-    end: int
-    old: str
-    new: str
-    context: str
-
-    @property
-    def name(self) -> str:
-        """What stays the same while other lines come and go."""
-        return f"{self.file} {self.function}: {self.context}"
-
-    def applied(self, source: bytes) -> bytes:
-        """The file with the change."""
-        return source[: self.start] + self.new.encode() + source[self.end :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,155 +70,30 @@ def table() -> Table:
     return Table(read["seed"], tuple(held), read.get("same", {}))
 
 
-class _Mutator(ast.NodeVisitor):
-    """Collects the mutants of one file; texts, annotations and errors are left alone."""
-
-    def __init__(self, file: str, source: bytes) -> None:
-        self._file, self._source = file, source
-        starts = [0]
-        for line in source.splitlines(keepends=True):
-            starts.append(starts[-1] + len(line))
-        self._starts = starts
-        self._functions: list[str] = []
-        self.found: list[Mutant] = []
-
-    def _offset(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + column
-
-    def _add(self, node: ast.expr, start: int, end: int, new: str) -> None:
-        line = self._source[self._starts[node.lineno - 1] : self._starts[node.lineno]]
-        at = start - self._starts[node.lineno - 1]
-        if at < 0 or end > self._starts[node.lineno]:
-            return  # on another line than its expression begins: there is no one line to show
-        old = self._source[start:end]
-        changed = line[:at] + new.encode() + line[at + len(old) :]
-        context = f"{line.decode().strip()} => {changed.decode().strip()}"
-        where = ".".join(self._functions) or "module"
-        self.found.append(
-            Mutant(self._file, where, node.lineno, start, end, old.decode(), new, context)
-        )
-
-    def _between(self, left: ast.expr, right: ast.expr, old: str, new: str, node: ast.expr) -> None:
-        """Replace the operator that stands between two operands."""
-        low = self._offset(left.end_lineno or 0, left.end_col_offset or 0)
-        high = self._offset(right.lineno, right.col_offset)
-        at = self._source[low:high].find(old.encode())
-        if at >= 0:
-            self._add(node, low + at, low + at + len(old), new)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._functions.append(node.name)
-        for statement in node.body:
-            self.visit(statement)
-        self._functions.pop()
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._functions.append(node.name)
-        for statement in node.body:
-            if isinstance(statement, ast.FunctionDef):
-                self.visit(statement)
-        self._functions.pop()
-
-    def visit_Raise(self, node: ast.Raise) -> None:
-        """What an error says decides nothing."""
-
-    def visit_Assert(self, node: ast.Assert) -> None:
-        """An assertion is a check, not a computation."""
-
-    def visit_keyword(self, node: ast.keyword) -> None:
-        """`strict` of zip is an assertion too."""
-        if node.arg != "strict":
-            self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self.visit(node.value)
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Texts are for people."""
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        operands = [node.left, *node.comparators]
-        for index, operator in enumerate(node.ops):
-            new = _COMPARISONS[type(operator)]
-            old = _WRITTEN[type(operator)]
-            self._between(operands[index], operands[index + 1], old, new, node)
-        self.generic_visit(node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> None:
-        text = isinstance(node.left, ast.Constant | ast.JoinedStr) and not isinstance(
-            getattr(node.left, "value", None), int | float
-        )
-        if type(node.op) in _ARITHMETIC and not text:
-            old = _WRITTEN[type(node.op)]
-            self._between(node.left, node.right, old, _ARITHMETIC[type(node.op)], node)
-        self.generic_visit(node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-        for left, right in zip(node.values, node.values[1:], strict=False):
-            self._between(left, right, old, new, node)
-        self.generic_visit(node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        start = self._offset(node.lineno, node.col_offset)
-        if isinstance(node.op, ast.Not):
-            self._add(node, start, start + len("not "), "")
-        elif isinstance(node.op, ast.USub | ast.Invert):
-            self._add(node, start, start + 1, "")
-        self.generic_visit(node)
-
-    def visit_Constant(self, node: ast.Constant) -> None:
-        value = node.value
-        if isinstance(value, bool):
-            new = str(not value)
-        elif isinstance(value, int):
-            new = str(value + 1)
-        elif isinstance(value, float):
-            new = repr(value * 1.5 + 0.01)
-        else:
-            return
-        start = self._offset(node.lineno, node.col_offset)
-        end = self._offset(node.end_lineno or 0, node.end_col_offset or 0)
-        self._add(node, start, end, new)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        called = node.func
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if name in _NAMES and called.end_col_offset is not None:
-            end = self._offset(called.end_lineno or 0, called.end_col_offset)
-            self._add(node, end - len(name), end, _NAMES[name])
-        self.generic_visit(node)
-
-
-_WRITTEN = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
-    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|",
-}  # fmt: skip
-
-
-def candidates(file: str) -> list[Mutant]:
-    """Every mutant of a file that compiles, in the order of the text."""
-    source = (ROOT / "probe_sql" / file).read_bytes()
-    mutator = _Mutator(file, source)
-    mutator.visit(ast.parse(source))
-    found = []
-    for mutant in sorted(mutator.found, key=lambda one: (one.start, one.new)):
-        with suppress(SyntaxError):
-            compile(mutant.applied(source), file, "exec")
-            found.append(mutant)
-    return found
+def _drawn(seed: int, name: str) -> bytes:
+    """The order in which mutants are taken, by name: new lines do not change that of others."""
+    return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
 
 def chosen(held: Held, seed: int) -> list[Mutant]:
-    """`take` mutants of a file, drawn by name: new lines do not change which others are taken."""
+    """`take` mutants of a file, in the order of the text."""
+    found = sorted(candidates(held.file), key=lambda one: _drawn(seed, one.name))
+    return sorted(found[: held.take], key=lambda one: one.start)
 
-    def drawn(mutant: Mutant) -> bytes:
-        return hashlib.sha256(f"{seed} {mutant.name}".encode()).digest()
 
-    return sorted(sorted(candidates(held.file), key=drawn)[: held.take], key=lambda one: one.start)
+def killed() -> dict[str, str]:
+    """The mutants that were killed when all were run last, each with the test that did."""
+    noted: dict[str, str] = json.loads(KILLED.read_text(encoding="utf-8"))
+    return noted
+
+
+def sample(held: Sequence[Held], seed: int, size: int) -> list[tuple[Mutant, Held]]:
+    """So many mutants among those noted as killed whose lines are still there."""
+    noted = killed()
+    found = [
+        (mutant, one) for one in held for mutant in candidates(one.file) if mutant.name in noted
+    ]
+    return sorted(found, key=lambda pair: _drawn(seed, pair[0].name))[:size]
 
 
 # --- running one -----------------------------------------------------------------------------
@@ -309,11 +153,12 @@ def killer(mutant: Mutant | None, tests: Sequence[str]) -> str | None:
     if child == 0:
         os.setpgid(0, 0)
         os.close(reading)
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
         _run(mutant, tests, writing)
     os.close(writing)
     begun = time.monotonic()
     while os.waitpid(child, os.WNOHANG)[0] == 0:
-        if time.monotonic() - begun > LIMIT:
+        if time.monotonic() - begun > WAIT:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
@@ -322,7 +167,7 @@ def killer(mutant: Mutant | None, tests: Sequence[str]) -> str | None:
     with os.fdopen(reading, encoding="utf-8") as pipe:
         told = pipe.read()
     if not told:
-        return "it does not end" if time.monotonic() - begun > LIMIT else "the process died"
+        return "it waits for ever" if time.monotonic() - begun > WAIT else "the process died"
     return None if told == "passed" else told
 
 
@@ -339,7 +184,7 @@ def _run(mutant: Mutant | None, tests: Sequence[str], writing: int) -> None:
                  "--hypothesis-profile=mutants", *tests],
                 plugins=[first],
             )  # fmt: skip
-        told = "passed" if code == 0 else first.name or f"pytest ended with {int(code)}"
+        told = "passed" if code == 0 else first.name or f"{_GONE} {int(code)}"
     except BaseException as error:
         told = f"{type(error).__name__} on import"
     os.write(writing, told.encode()[:4000])
@@ -349,12 +194,30 @@ def _run(mutant: Mutant | None, tests: Sequence[str], writing: int) -> None:
 # --- the report ------------------------------------------------------------------------------
 
 
-def run(mutants: Sequence[tuple[Mutant, Held]], workers: int) -> dict[Mutant, str | None]:
+def found_by(mutant: Mutant, held: Held, noted: Mapping[str, str]) -> str | None:
+    """The test that kills the mutant: the one noted if it still does, else any of the file's."""
+    test = _test(noted, mutant)
+    if test is not None:
+        first = killer(mutant, [test])
+        if first is not None and not first.startswith(_GONE):
+            return first
+    return killer(mutant, held.tests)
+
+
+def _test(noted: Mapping[str, str], mutant: Mutant) -> str | None:
+    """The test or file of tests that is noted; None where the process had ended before one."""
+    said = noted.get(mutant.name, "").removesuffix(" (import)")
+    return said if said.startswith("tests/") else None
+
+
+def run(
+    mutants: Sequence[tuple[Mutant, Held]], noted: Mapping[str, str], workers: int
+) -> dict[Mutant, str | None]:
     """Run mutants, some at a time; says what killed each as it comes."""
 
     def one(pair: tuple[Mutant, Held]) -> tuple[Mutant, str | None]:
         mutant, held = pair
-        found = killer(mutant, held.tests)
+        found = found_by(mutant, held, noted)
         said = "SURVIVED" if found is None else f"killed by {found}"
         print(f"{mutant.file}:{mutant.line}: {mutant.context}: {said}", flush=True)
         return mutant, found
@@ -366,25 +229,53 @@ def run(mutants: Sequence[tuple[Mutant, Held]], workers: int) -> dict[Mutant, st
 def main(arguments: Sequence[str]) -> int:
     """Run the mutants that are asked for; 1 if one survives that is not known to change nothing."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("--sample", type=int, help="only so many, chosen by the seed")
+    parser.add_argument("--sample", type=int, help="only so many of those that were killed before")
     parser.add_argument("--file", action="append", help="only those of this file")
+    parser.add_argument("--write", action="store_true", help="note which test killed each")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args(arguments)
-    read = table()
+    read, noted = table(), killed()
     held = [one for one in read.held if not asked.file or one.file in asked.file]
-    pairs = [(mutant, one) for one in held for mutant in chosen(one, read.seed)]
     if asked.sample is not None:
-        pairs = random.Random(read.seed).sample(pairs, min(asked.sample, len(pairs)))
+        pairs = sample(held, read.seed, asked.sample)
+    else:
+        pairs = [(mutant, one) for one in held for mutant in chosen(one, read.seed)]
     for name in _LOADED:
         with suppress(ImportError):
             importlib.import_module(name)
     begun = time.monotonic()
-    for one in {one.tests: one for _, one in pairs}.values():
-        if (broken := killer(None, one.tests)) is not None:
-            print(f"{one.file}: the tests fail without a mutant: {broken}")
-            return 1
-    found = run(pairs, asked.workers)
+    if (broken := _broken(pairs, noted, asked.workers)) is not None:
+        print(f"the tests fail without a mutant: {broken}")
+        return 1
+    found = run(pairs, noted, asked.workers)
+    if asked.write:
+        _note(found, {one.file for one in held})
     return _report(found, read.same, time.monotonic() - begun)
+
+
+def _broken(
+    pairs: Sequence[tuple[Mutant, Held]], noted: Mapping[str, str], workers: int
+) -> str | None:
+    """A test that fails without any mutant, of those that will be run."""
+    noted_ones = {test for mutant, _ in pairs if (test := _test(noted, mutant)) is not None}
+    if noted_ones:
+        said = killer(None, sorted(noted_ones))
+        if said is None:
+            pairs = [pair for pair in pairs if _test(noted, pair[0]) is None]
+        elif not said.startswith(_GONE):
+            return said
+    with ThreadPoolExecutor(workers) as pool:
+        found = pool.map(lambda tests: killer(None, tests), {held.tests for _, held in pairs})
+        return next((one for one in found if one is not None), None)
+
+
+def _note(found: Mapping[Mutant, str | None], files: set[str]) -> None:
+    """Write down which test killed each mutant; those of other files stay as they were."""
+    kept = {name: by for name, by in killed().items() if name.split(" ", 1)[0] not in files}
+    alive = {mutant.name for mutant, by in found.items() if by is None}
+    fresh = {m.name: by for m, by in found.items() if by is not None and m.name not in alive}
+    noted = json.dumps(dict(sorted({**kept, **fresh}.items())), indent=0, ensure_ascii=False)
+    KILLED.write_text(noted + "\n", encoding="utf-8")
 
 
 def _report(found: Mapping[Mutant, str | None], same: Mapping[str, str], took: float) -> int:

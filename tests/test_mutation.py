@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutation import ROOT, candidates, chosen, names, table
+from tests.mutation import chosen, killed, names, sample, table
+from tests.mutator import ROOT, candidates
 
 
 def test_there_are_enough_of_them() -> None:
@@ -13,6 +14,14 @@ def test_every_survivor_that_is_explained_is_still_a_mutant() -> None:
     """An explanation of a line that has gone explains nothing."""
     assert set(table().same) <= set(names())
     assert all(len(reason.split()) >= 4 for reason in table().same.values())
+
+
+def test_enough_of_those_that_were_killed_are_still_there() -> None:
+    """Else the sample of every change would shrink unseen; `--write` notes them anew."""
+    read = table()
+    drawn = [mutant.name for mutant, _ in sample(read.held, read.seed, 40)]
+    assert len(drawn) == len(set(drawn)) == 40
+    assert not set(read.same) & set(killed())
 
 
 def test_a_mutant_changes_one_thing_and_compiles() -> None:

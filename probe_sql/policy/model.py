@@ -253,7 +253,7 @@ class Budget(Checked):
             if value is not None and value > self.epsilon:
                 name = key.removeprefix("analysts.")
                 what = f"{show(value)} is more than the whole database's {whole}"
-                found.add(key, what, f"write {name} = {whole} or less, or raise self.epsilon")
+                found.add(key, what, f"write {name} = {whole} or less, or raise epsilon")
 
     @property
     def usual(self) -> float:

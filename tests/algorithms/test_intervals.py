@@ -101,3 +101,27 @@ def test_a_total_of_three_noises_is_hardly_wider_than_it_must_be() -> None:
         width = total_width(epsilon, deltas, 0.05)
         assert np.mean(np.abs(drawn) > width) <= 0.05
         assert np.mean(np.abs(drawn) > 0.7 * width) > 0.05
+
+
+@pytest.mark.parametrize("deltas", [(1, 1), (120, 120), (120, 120, 1), (7, 1, 1)])
+@pytest.mark.parametrize("failure", [0.2, 0.05, 1e-9, 1e-24])
+@pytest.mark.parametrize("epsilon", [1e-5, 0.1, 2.0])
+def test_a_total_is_as_wide_as_its_formula_at_fifty_digits(
+    epsilon: float, failure: float, deltas: tuple[int, ...]
+) -> None:
+    """Small epsilons give the quantile seven digits; tiny failures are those of many groups."""
+    with localcontext(prec=50):
+        exact = Decimal(epsilon)
+        factor = Decimal(1)
+        for delta in deltas:
+            factor *= 2 / (1 + (-exact / delta).exp())
+        low, high = Decimal(0), Decimal(200)
+        for _ in range(150):
+            t = (low + high) / 2
+            if len(deltas) == 2:
+                tail = factor * (1 + t / 2) * (-t).exp()
+            else:
+                tail = factor * (1 + 5 * t / 8 + t * t / 8) * (-t).exp()
+            low, high = (low, t) if tail <= Decimal(failure) else (t, high)
+        wanted = math.ceil(high / exact)
+    assert wanted <= total_width(epsilon, deltas, failure) <= wanted + 1

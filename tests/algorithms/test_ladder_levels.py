@@ -7,7 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from probe_sql.algorithms.ladder_levels import Level, Levels, Shares, Tuning, last_rate
+from probe_sql.algorithms.ladder_levels import (
+    Level,
+    Levels,
+    Shares,
+    Tuning,
+    distance,
+    last_rate,
+    tail,
+)
 from probe_sql.measuring import Floats, Ints
 
 RATES = (0.02, 0.1, 0.3, 0.7, 1.0, 1.7, 2.2, 3.1, 5.0, 7.3, 9.0)
@@ -31,6 +39,21 @@ def noise(rate: float) -> tuple[Ints, Floats]:
     values = np.arange(-end, end + 1)
     mass = np.exp(-rate * np.abs(values)) * math.tanh(rate / 2)
     return values, mass
+
+
+@pytest.mark.parametrize("rate", [1e-12, 1e-9, 1e-4, *RATES])
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 7, 50, 1001])
+def test_a_distance_is_the_least_that_noise_passes_seldom_enough(rate: float, k: int) -> None:
+    """At shares on the very edge, where rounding decides whether k is enough."""
+    k = min(k, int(600 / rate))
+    edge = math.exp(-(k + 1) * rate) / (1 + math.exp(-rate))
+    for share in (edge * (1 - 1e-9), edge, tail(rate, k), edge * (1 + 1e-9)):
+        found = distance(rate, share)
+        assert tail(rate, found) <= share
+        assert found == 0 or tail(rate, found - 1) > share
+    if rate >= 0.02:
+        assert distance(rate, edge) == k + 1  # rounded up, never down
+        assert distance(rate, tail(rate, k)) == k
 
 
 def lives(level: Level, y: int) -> float:

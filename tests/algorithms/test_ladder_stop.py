@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from probe_sql.algorithms.ladder_levels import Tuning
+from probe_sql.algorithms.ladder_levels import Level, Tuning
 from probe_sql.algorithms.ladder_stop import Walk, Watch, settled_among
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Ints
@@ -79,6 +80,61 @@ def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None
     assert walk.returned[:2].tolist() == [True, False]
     assert walk.fixed.all()
     assert walk.watches[0].weights[1] == pytest.approx(FDR.weights(judged, -x)[1])
+
+
+JUDGED = Level(
+    epsilon=0.5, rate=0.5, miss=0.05, reach=4, coin=0.5, judged=True, kill=40, look=1.0, settle=3,
+    stake=0.0, apart=30, certain=50, sure=10, last=False,
+)  # fmt: skip
+
+
+def _looked_at(level: Level, numbers: list[int]) -> Walk:
+    walk = Walk((len(numbers),), [])
+    walk.step(level, np.array(numbers), np.full(len(numbers), 0.5))
+    return walk
+
+
+def test_a_group_is_decided_alone_beyond_the_edges_and_not_on_them() -> None:
+    walk = _looked_at(JUDGED, [3, 4, -39, -40, 10, 11])
+    assert walk.fixed.tolist() == [False, True, False, True, True, True]
+    assert walk.returned.tolist() == [False, True, False, False, True, True]
+    assert walk.alone.tolist() == walk.fixed.tolist()
+    assert walk.certain[[1, 3, 4, 5]].tolist() == [False, True, False, True]
+    walk = _looked_at(replace(JUDGED, sure=45), [4, -44, -45])
+    assert walk.certain.tolist() == [False, False, True]
+
+
+def test_at_the_last_level_a_group_is_certain_beyond_the_edge_and_not_on_it() -> None:
+    last = replace(JUDGED, judged=False, last=True)
+    walk = _looked_at(last, [50, 51, -49, -50])
+    assert walk.fixed.all()
+    assert walk.returned.tolist() == [True, True, False, False]
+    assert walk.certain.tolist() == [False, True, False, True]
+
+
+def test_nobody_is_tested_while_another_is_open() -> None:
+    """Open: never clearly on one side. Of two, neither is the last one."""
+    assert not _looked_at(JUDGED, [-20, -20]).fixed.any()
+    assert _looked_at(JUDGED, [-20, 31]).fixed.tolist() == [True, True]  # 31 is beyond `apart`
+    assert _looked_at(JUDGED, [-20, -40]).fixed.tolist() == [True, True]
+    assert not _looked_at(replace(JUDGED, settle=99), [-20, 30]).fixed.any()
+
+
+def test_a_test_takes_half_of_its_share_and_not_a_rounding_more() -> None:
+    """P(V <= x - 1) = p^(1-x)/(1+p) for x <= 0 may be `look`/2 at the first test, then half."""
+    chance = math.exp(-0.5 * 5) / (1 + math.exp(-0.5))  # at x = -4
+    assert not _looked_at(replace(JUDGED, look=2 * chance), [-4]).fixed.any()
+    roomy = replace(JUDGED, look=2 * chance * (1 + 1e-8))
+    assert _looked_at(roomy, [-4]).fixed.all()
+    even = math.exp(-0.5) / (1 + math.exp(-0.5))
+    assert _looked_at(replace(JUDGED, look=2 * even * (1 + 1e-8)), [0]).fixed.all()
+    assert not _looked_at(replace(JUDGED, look=4.0), [1]).fixed.any()  # it looks true
+    twice = _looked_at(roomy, [-3])
+    assert not twice.fixed.any()
+    twice.step(roomy, np.array([-4]), np.array([0.5]))
+    assert not twice.fixed.any()  # the second test has half of what the first had
+    twice.step(replace(roomy, look=8 * chance * (1 + 1e-8)), np.array([-4]), np.array([0.5]))
+    assert twice.fixed.all()
 
 
 CROWDS = {

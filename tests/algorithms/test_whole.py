@@ -71,6 +71,7 @@ def test_noise_that_is_too_wide_breaks_the_bound_on_misses() -> None:
     """The negative control: the same test fails where noise is half as sharp as it should be."""
     y = np.ones(400, dtype=np.int64)
     level = level_at(0.3, 1, ALL.fnr, y.size)
+    assert (level.judged, level.last) == (False, True)
     assert _drawn(level, y, 200, 3)[1].mean() > 0.95 - 0.004
     assert _drawn(level, y, 200, 3, sharpness=0.5)[1].mean() < 0.9
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from probe_sql.errors import BudgetExhausted, LedgerError, OperationalError
+from probe_sql.errors import BudgetExhausted, LedgerError, OperationalError, Stopped
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.chain import Book, BrokenChainError, Hold, Place, Row
 from probe_sql.ledger.store import Store
@@ -86,6 +86,48 @@ def test_unlocking_one_user_leaves_the_others_stopped() -> None:
     assert made.failures == {"bea": 1}
 
 
+def test_nothing_is_reserved_in_a_ledger_that_has_moved_or_below_the_price_of_a_failure() -> None:
+    made = book()
+    for units, possible in ((39, False), (40, True)):
+        lax = made.copy()
+        row = lax.draft("reserved", time="", units=units, hold=replace(HOLD, failure=units))
+        row = row._replace(hold=HOLD.dump())
+        row = row._replace(hash=row.digest(made.head))
+        if possible:
+            made.copy().apply(row)
+        else:
+            with pytest.raises(BrokenChainError, match="cannot be"):
+                made.copy().apply(row)
+    made.apply(made.draft("retired", time="", units=0, place=PLACE))
+    with pytest.raises(BrokenChainError, match="cannot be"):
+        made.draft("reserved", time="", units=100, hold=HOLD)
+
+
+def test_failures_that_are_recalled_add_up() -> None:
+    """Those of a ledger that was taken over, one row each."""
+    made = book()
+    for user, count in (("ann", 1), ("ann", 2), ("bea", 1)):
+        made.apply(made.draft("recalled", time="", units=0, kind=user))
+        assert made.failures[user] == count
+    with pytest.raises(BrokenChainError, match="cannot be"):
+        made.draft("recalled", time="", units=0)
+
+
+def test_what_analysts_have_spent_comes_in_the_order_of_their_names() -> None:
+    """Snapshots are compared as texts, so their order may not be that of the first queries."""
+    made = book()
+    for analyst in ("jo", "ann", "maria"):
+        made.apply(made.draft("reserved", time="", units=40, analyst=analyst, hold=HOLD))
+    assert made.by_analyst() == [(None, 100), ("ann", 40), ("jo", 40), ("maria", 40)]
+
+
+def test_a_hold_is_written_in_one_way() -> None:
+    """Its text is hashed, so a file must read the same in every version."""
+    text = '{"failure": 40, "least": 5, "process": "0000000000000000", "user": "ann"}'
+    assert HOLD.dump() == text
+    assert Hold.load(text) == HOLD
+
+
 # --- the ledger ---------------------------------------------------------------------------------
 
 
@@ -142,6 +184,36 @@ def test_so_many_and_no_more_are_under_way(open_ledger: OpenLedger) -> None:
         ledger.reserve(None, Loss.asked(1e-6), sql="")
     with pytest.raises(OperationalError, match="under way"):
         ledger.reserve(None, Loss.asked(1e-6), sql="")
+
+
+def test_so_much_and_no_more_is_under_way(open_ledger: OpenLedger) -> None:
+    """However few they are: together at most what the usual query costs, times their number."""
+    ledger = open_ledger(budget=replace(BUDGET, per_query=0.125, holds=4))
+    for epsilon in (0.25, 0.1875):
+        ledger.reserve(None, Loss.asked(epsilon), sql="")
+    with pytest.raises(OperationalError, match="under way"):
+        ledger.reserve(None, Loss.asked(0.0625) + Loss(1), sql="")
+    ledger.reserve(None, Loss.asked(0.0625), sql="")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "found"), [("failed", "interrupted: stopped"), ("interrupted", "interrupted"),
+                           ("answered", "answered")],
+)  # fmt: skip
+def test_what_fails_after_its_user_was_stopped_looks_as_if_it_had_not(
+    open_ledger: OpenLedger, outcome: str, found: str
+) -> None:
+    """Else a scan that fails could be told from one that does not, more often than allowed."""
+    ledger = open_ledger()
+    first, second = (ledger.reserve(None, Loss.asked(0.125), sql="") for _ in range(2))
+    ledger.settle(first, Loss.NOTHING, outcome="failed", reason="other")
+    assert ledger.stopped()
+    if outcome == "failed":
+        with pytest.raises(Stopped):
+            ledger.settle(second, Loss.NOTHING, outcome="failed", reason="other")
+    else:
+        assert ledger.settle(second, Loss.NOTHING, outcome=outcome) == Loss(1)
+    assert [entry.outcome for entry in ledger.entries()] == ["failed: other", found]
 
 
 def test_whoever_scans_alone_waits_for_the_others(open_ledger: OpenLedger, path: Path) -> None:

@@ -261,6 +261,8 @@ def test_explain_says_what_the_caps_mean_and_cost() -> None:
     assert costs[10, 10] == pytest.approx(10 * row.epsilon_first)
     assert costs[5, 1] == pytest.approx(4 * row.epsilon_first)  # there are four wards
     assert json.loads(json.dumps(row.as_dict()))["unit"] == "row"
+    assert "by max_groups and max_rows_per_group" in text
+    assert "by max_groups and max_rows_per_group" not in str(explain_only(sql, clinic.policy(1)))
 
 
 def test_the_prediction_is_what_is_charged(tmp_path: Path) -> None:

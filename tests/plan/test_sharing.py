@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from probe_sql.plan.account import row_types, sharing, worst_sum
 from probe_sql.plan.apart import Apart
+from probe_sql.plan.normal import Measure
 from probe_sql.plan.plan import Plan, make_plan
-from probe_sql.plan.tally import MeasureSql, Tally, Term
+from probe_sql.plan.tally import MeasureSql, Multiplier, Tally, Term
+from tests.plan.test_row_bounds import scalar
 from tests.plan.test_sensitivity import measure, with_rows
 from tests.sql.hospital import policy, random_row
 
@@ -90,15 +94,21 @@ def test_the_price_of_a_list_is_what_one_row_can_enter(outputs: str, price: int)
     assert plan.unit_loss([1.0] * len(plan.measures)).epsilon == pytest.approx(price)
 
 
+def made_of(*terms: Term, guards: tuple[int, ...] = (), delta: int = 2) -> Measure:
+    """A measure of these terms."""
+    return Measure(MeasureSql(terms, guards), delta, Fraction(1), "", False, ())
+
+
+def shared(tallies: Sequence[Tally], *measures: Measure) -> set[frozenset[int]]:
+    return set(sharing(measures, tallies, Apart()))
+
+
 def pairs_of(measures: Sequence[dict[int, int]], tallies: Sequence[Tally]) -> set[frozenset[int]]:
     """The pairs among measures given as weights of tallies, each of delta 2."""
-    plan = plan_of("count(*)")
-    made = []
-    for weights in measures:
-        terms = tuple(Term(weight, tally) for tally, weight in weights.items())
-        template = plan.measures[0]
-        made.append(type(template)(MeasureSql(terms), 2, template.unit, "", False, ()))
-    return set(sharing(made, tallies, Apart()))
+    made = [
+        made_of(*(Term(weight, tally) for tally, weight in weights.items())) for weights in measures
+    ]
+    return shared(tallies, *made)
 
 
 def test_measures_in_a_ring_are_paired_once() -> None:
@@ -127,6 +137,53 @@ def test_what_a_row_can_lower_is_no_pair() -> None:
     assert pairs_of([{1: 2}, {0: 2, 1: -2}], tallies)
     assert not pairs_of([{0: 2}, {0: 2, 1: -1}], tallies)
     assert not pairs_of([{0: 2}, {0: 2}], tallies)  # together they move by twice delta
+
+
+@pytest.mark.parametrize("one", [1, -1])
+@pytest.mark.parametrize("other", [1, -1])
+def test_a_pair_is_found_whatever_the_signs(one: int, other: int) -> None:
+    """`sum(x) > a` is measured from below and `sum(x) < a` from above."""
+    tallies = plan_of("count(*), count(age)").scan.tallies
+    found = pairs_of([{1: 2 * one}, {0: 2 * other, 1: -2 * other}], tallies)
+    assert found == {frozenset((0, 1))}
+
+
+MULTIPLIED = Multiplier(scalar("wards.beds"), Fraction(1), 0, 50)  # differs by group
+
+
+def test_what_a_group_multiplies_is_no_pair() -> None:
+    """Without the multiplier the two would add up to a count."""
+    tallies = plan_of("count(*), count(age)").scan.tallies
+    first, second, whole = Term(2, 1), Term(-2, 1), Term(2, 0)
+    assert shared(tallies, made_of(first), made_of(whole, second))
+    times = replace(second, multiplier=MULTIPLIED)
+    assert not shared(tallies, made_of(first), made_of(whole, times))
+    assert not shared(tallies, made_of(replace(first, multiplier=MULTIPLIED)),
+                      made_of(whole, second))  # fmt: skip
+
+
+def test_what_is_guarded_or_counts_distinct_values_is_no_pair() -> None:
+    tallies = plan_of("count(*), count(age)").scan.tallies
+    first, rest = made_of(Term(2, 1)), (Term(2, 0), Term(-2, 1))
+    assert not shared(tallies, made_of(Term(2, 1), guards=(0,)), made_of(*rest))
+    assert not shared(tallies, first, made_of(*rest, guards=(0,)))
+    assert not shared(tallies, made_of(Term(2, 1), delta=3), made_of(*rest))
+    distinct = (tallies[0], replace(tallies[1], kind="distinct"))
+    assert not shared(distinct, first, made_of(*rest))
+
+
+def test_a_third_that_is_guarded_or_multiplied_stands_alone() -> None:
+    """Measures 0 and 1 are moved by rows with an age, the third by the others."""
+    tallies = plan_of("count(*), count(age), sum(age)").scan.tallies
+    assert [(tally.kind, tally.high) for tally in tallies[1:]] == [("count", 1), ("sum", 120)]
+    ages, known, rows = Term(1, 2), Term(120, 1), Term(120, 0)
+    pair = made_of(ages, delta=120), made_of(known, Term(-1, 2), delta=120)
+    third = rows, Term(-120, 1)
+    assert shared(tallies, *pair, made_of(*third, delta=120)) == {frozenset((0, 1, 2))}
+    guarded = made_of(*third, guards=(0,), delta=120)
+    assert shared(tallies, *pair, guarded) == {frozenset((0, 1))}
+    times = made_of(rows, replace(third[1], multiplier=MULTIPLIED), delta=120)
+    assert shared(tallies, *pair, times) == {frozenset((0, 1))}
 
 
 def test_a_pair_of_a_condition_costs_once_too() -> None:

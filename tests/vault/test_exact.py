@@ -18,7 +18,7 @@ import pytest
 
 import probe_sql
 from probe_sql.errors import InternalError
-from probe_sql.vault.exact import Exact, unsealed
+from probe_sql.vault.exact import Exact, unsealed, wipe
 
 PACKAGE = Path(probe_sql.__file__).parent
 VALUE = 777_013
@@ -51,6 +51,19 @@ def test_it_cannot_be_turned_into_anything(way: Callable[[Any], object]) -> None
     with pytest.raises((TypeError, AttributeError, ValueError)) as caught:
         way(sealed())
     assert str(VALUE) not in str(caught.value)
+
+
+def test_one_measure_of_the_wrong_shape_is_enough() -> None:
+    good = np.array([1, 2], dtype=np.int64)
+    for bad in (np.array([1], dtype=np.int64), np.array([1.0, 2.0])):
+        with pytest.raises(InternalError, match="wrong shape"):
+            Exact([good, bad], 2)
+
+
+def test_what_is_wiped_is_zero() -> None:
+    columns = [np.array([VALUE, 1], dtype=np.int64) for _ in range(2)]
+    wipe(columns)
+    assert [column.tolist() for column in columns] == [[0, 0], [0, 0]]
 
 
 def test_its_attributes_are_public_facts() -> None:

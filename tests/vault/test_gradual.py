@@ -15,6 +15,7 @@ from probe_sql.errors import DataError
 from probe_sql.measuring import Ints
 from probe_sql.vault.gradual import Number, crossing_probability, refine
 from probe_sql.vault.noise import NOISE_LIMIT, Sampler
+from probe_sql.vault.noise_state import NoiseState
 from probe_sql.vault.randomness import SecureWords, WordArray
 from tests.vault.goodness import chi_square, discrete_laplace_pmf, rejected
 
@@ -32,6 +33,23 @@ class NoWords:
 
     def words(self, n: int) -> WordArray:
         raise AssertionError(f"{n} words were drawn")
+
+
+def test_the_clamp_of_noise_is_the_widest_that_noise_can_be() -> None:
+    ends = np.array([NOISE_LIMIT, NOISE_LIMIT - 1, -NOISE_LIMIT, 1 - NOISE_LIMIT])
+    same = refine(Sampler(NoWords()), ends, 1.0, 1.0, 1)
+    assert same.tolist() == [NOISE_LIMIT - 1, NOISE_LIMIT - 1, 1 - NOISE_LIMIT, 1 - NOISE_LIMIT]
+
+
+def test_noise_remembers_its_level_and_forgets_itself() -> None:
+    state = NoiseState(3)
+    first, everyone = np.array([True, False, False]), np.ones(3, dtype=np.bool_)
+    state.sharpen(Sampler(SeededWords(1)), 0.01, 1, everyone)
+    state.sharpen(Sampler(SeededWords(2)), 0.02, 1, first)
+    assert state.coarser(0.02, everyone).tolist() == [False, True, True]
+    assert state.noise(np.arange(3)).all()
+    state.close()
+    assert state.noise(np.arange(3)).tolist() == [0, 0, 0]
 
 
 def law(p: Fraction, v: int) -> Fraction:

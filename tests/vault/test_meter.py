@@ -385,6 +385,22 @@ def test_an_impossible_epsilon_is_refused_and_costs_nothing(ledger: Ledger, epsi
     assert (at.meter.loss.epsilon, at.words.read) == (0.0, 0)
 
 
+def test_what_fits_exactly_is_affordable(ledger: Ledger) -> None:
+    """At the limit itself, to the last step, and not one beyond it."""
+    meter = desk(ledger).meter
+    assert meter.affordable([(0, 0.5, ALL), (1, 0.5, ALL)])
+    assert not meter.affordable([(0, math.inf, ALL)])
+    assert not meter.affordable([(0, 0.5, ALL), (1, math.nextafter(0.5, 1), ALL)])
+    meter.reveal(0, 0.75, ALL)
+    meter.draw(1, 0.25, ALL)
+    assert meter.loss == Loss.asked(1.0)
+    assert meter.affordable([(2, 0.0, ALL)])
+    assert meter.affordable([], [(0, 0.75, ALL)])
+    assert meter.affordable([], [(0, 0.5, ALL)])
+    assert not meter.affordable([], [(0, math.nextafter(0.75, 1), ALL)])
+    assert not meter.affordable([(2, 1e-12, mask(3))])
+
+
 def test_a_mask_of_the_wrong_kind_is_refused(ledger: Ledger) -> None:
     at = desk(ledger)
     for wrong in (np.ones(4), np.ones(3, dtype=np.bool_), np.arange(4)):
@@ -420,7 +436,7 @@ def test_closing_ends_drawing_and_keeps_the_charge(ledger: Ledger) -> None:
     at = desk(ledger)
     with at.meter as meter:
         meter.draw(0, 0.25, ALL)
-    with pytest.raises(InternalError, match="closed"):
+    with pytest.raises(InternalError, match="meter is closed"):
         at.meter.draw(0, 0.1, ALL)
     assert ledger.state().spent_units == 10**12
     assert at.meter.settle("interrupted") == Loss.asked(0.25)

@@ -99,6 +99,39 @@ def test_omitted_digits_are_below_the_stated_tail(epsilon: Epsilon, delta: int) 
     assert digits == 0 or rate * 2 ** (digits - 1) < TAIL + loss + 1
 
 
+@pytest.mark.parametrize(
+    ("loss", "words"), [(0.01, 7), (42, 7), (42.01, 8), (84, 8), (85, 8), (86, 9), (1024, 31)]
+)
+def test_thresholds_have_as_many_words_as_the_bound_asks_for(loss: float, words: int) -> None:
+    """64 words >= 384 + 3/2 loss + 1, the loss rounded up: golden, at the edges."""
+    assert further_words(Fraction(loss)) == words
+
+
+@pytest.mark.parametrize(
+    ("rate", "loss", "digits"),
+    [
+        (Fraction(257, 256), 1, 8),
+        (Fraction(257, 256) - Fraction(1, 10**9), 1, 9),
+        (Fraction(257, 512), Fraction(1, 2), 9),
+        (Fraction(900), 600, 0),
+        (Fraction(856), 600, 0),
+        (Fraction(855), 600, 1),
+    ],
+)
+def test_as_many_digits_are_drawn_as_the_tail_asks_for(
+    rate: Fraction, loss: Fraction, digits: int
+) -> None:
+    """The least D with 2^D rate >= 256 + loss, the loss rounded up: golden, at the edges."""
+    assert digits_needed(rate, Fraction(loss)) == digits
+    assert len(as_fractions(geometric_coins(rate, Fraction(loss)))) == digits
+
+
+def test_noise_without_digits_is_zero() -> None:
+    """Where an epsilon beyond 256 is refined, noise has no digit that could be 1."""
+    drawn = Sampler(SeededWords(1)).geometric_at(3, Fraction(900), Fraction(600))
+    assert drawn.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1), (0.5, 3), (Fraction(1, 7), 2), (40, 1)])
 def test_the_product_of_digits_is_the_geometric_law(epsilon: Epsilon, delta: int) -> None:
     rate, loss = exact_rate(epsilon, delta)

@@ -6,7 +6,7 @@ SELECT * FROM patients
 SELECT disease FROM patients
 --! SqlError: cost is neither a group key nor an aggregate
 SELECT cost FROM patients ORDER BY cost DESC LIMIT 1
---! SqlError: there is no column 'note' to use
+--! Refused: DISTINCT is not supported in the query
 SELECT DISTINCT note FROM patients
 --! SqlError: age is neither a group key nor an aggregate
 SELECT disease, age FROM patients GROUP BY disease HAVING count(*) > 1

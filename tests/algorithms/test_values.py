@@ -1,0 +1,77 @@
+"""What `values` shows for figures whose measures are known: half-widths from their definition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms.intervals import amount_width, joint_widths, mean_width
+from probe_sql.algorithms.relative import Share, climb
+from probe_sql.algorithms.values import Values
+from probe_sql.logic.formula import TRUE
+from probe_sql.loss import Loss
+from probe_sql.measuring import Figure, Outcome, Part, Shown, Task
+from tests.algorithms.meter import ReferenceMeter
+
+
+def shown(
+    figure: Figure, exact: Sequence[Sequence[int]], accuracy: Accuracy
+) -> tuple[Shown, Outcome, ReferenceMeter]:
+    """The figure over these exact measures, whose losses add up."""
+
+    def cost(epsilons: Mapping[int, float]) -> Loss:
+        return Loss.drawn(math.fsum(epsilons.values()))
+
+    groups = len(exact[0])
+    work = Task(groups, (), TRUE, accuracy, figures=(figure,), cost=cost)
+    columns = [np.array(column, dtype=np.int64) for column in exact]
+    deltas = [part.delta for part in figure.parts]
+    meter = ReferenceMeter(columns, deltas, accuracy.epsilon, np.random.default_rng(1))
+    outcome = Values().run(work, meter)
+    assert outcome.status == "answered"
+    return outcome.shown[figure.output], outcome, meter
+
+
+def test_a_value_that_climbs_has_the_half_width_of_the_level_where_it_stopped() -> None:
+    """In units of the value: a sum in cents of euros is off by hundredths of a step."""
+    figure = Figure("s", 0, "amount", (Part(0, 100, Fraction(1, 100)),))
+    accuracy = Accuracy(epsilon=50.0, margin="10% or 5 rows")
+    found, _, meter = shown(figure, [[0, 10_000, 2_000_000]], accuracy)
+    reached = meter.group_losses()
+    assert reached[0] > reached[2] > 0
+    levels = climb(Share(0.1, 5), 0.95, 100)
+    for width, epsilon in zip(found.margins.tolist(), reached.tolist(), strict=True):
+        assert epsilon in levels.epsilons
+        assert width == pytest.approx(amount_width(epsilon, levels.failure, 100) / 100)
+
+
+def test_a_mean_over_the_least_that_can_be_seen_has_a_half_width() -> None:
+    figure = Figure("m", 0, "mean", (Part(0, 1, Fraction(1)), Part(1, 1, Fraction(1))),
+                    Fraction(0), Fraction(3), 1)  # fmt: skip
+    exact = [[1, 0, 40, -5], [0, 0, 60, 0]]  # noise at epsilon 100 is 0
+    found, *_ = shown(figure, exact, Accuracy(epsilon=200.0))
+    width = mean_width(100.0, 0.05, 1)
+    assert found.margins.tolist() == pytest.approx([3 * width, np.nan, 3 * width / 100, np.nan],
+                                                 rel=1e-9, nan_ok=True)  # fmt: skip
+
+
+def test_a_ratio_moves_as_far_as_its_furthest_corner() -> None:
+    parts = (Part(0, 1, Fraction(1, 2)), Part(1, 1, Fraction(2), Fraction(1)))
+    figure = Figure("r", 0, "ratio", parts, rows=1)
+    exact = [[300, -300, 8, 5], [400, 40, 3, 0]]
+    found, *_ = shown(figure, exact, Accuracy(epsilon=200.0))
+    above, below = joint_widths([(100.0, 1)] * 2, 0.05)
+    for group, (top, bottom) in enumerate(zip(*exact, strict=True)):
+        high, low = 2 * bottom + 1 + 2 * below, 2 * bottom + 1 - 2 * below
+        if low <= 0:
+            assert math.isnan(found.margins[group])
+            continue
+        corners = [(top / 2 + sign * above / 2) / end for sign in (1, -1) for end in (low, high)]
+        centre = (top / 2) / (2 * bottom + 1)
+        furthest = max(abs(corner - centre) for corner in corners)
+        assert found.margins[group] == pytest.approx(furthest, rel=1e-9)

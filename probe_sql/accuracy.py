@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
+from probe_sql.text import normal_name
+
 PAPER_FPR = 0.10
 UNBOUNDED = 1.0  # of fpr, where fdr alone was asked for
 DEFAULT_FDR = 0.10
@@ -54,7 +56,7 @@ class Accuracy:
 
     def margin_of(self, column: str) -> float | str | None:
         """The margin of a column of the SELECT list: its own, or that of all."""
-        return self.margins.get(column.lower(), self.margin)
+        return self.margins.get(normal_name(column), self.margin)
 
     def as_dict(self) -> dict[str, Any]:
         """Options by name, without those that are not set."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probe_sql.text import visible, visible_lines
+from probe_sql.text import plural, visible, visible_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,8 @@ class PolicyError(ProgrammingError):
     def __init__(self, problems: Sequence[Problem], source: str = "policy") -> None:
         self.problems = tuple(problems)
         self.source = source
-        count = len(self.problems)
-        noun = "problem" if count == 1 else "problems"
         listing = "\n".join(f"  {problem}" for problem in self.problems)
-        super().__init__(f"{source}: {count} {noun}\n{listing}")
+        super().__init__(f"{source}: {plural(len(self.problems), 'problem')}\n{listing}")
 
     def _headline(self) -> str:
         return visible_lines(self.what)  # the problems are lines of their own

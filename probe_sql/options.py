@@ -15,6 +15,7 @@ from typing import Any
 from probe_sql.accuracy import DEFAULT_FDR, PAPER_FPR, UNBOUNDED, Accuracy
 from probe_sql.algorithms import BEYOND, NAMES
 from probe_sql.errors import AccuracyError
+from probe_sql.text import normal_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def _margins(value: Any) -> dict[str, Any]:
             "margins by column map names of the SELECT list to margins",
             fix="margin = (n = 50, total = '5%'), or in Python margin = {'n': 50, 'total': '5%'}",
         )
-    named = {name.lower(): OPTIONS["margin"].check(margin) for name, margin in value.items()}
+    named = {normal_name(name): OPTIONS["margin"].check(margin) for name, margin in value.items()}
     return {"margins": MappingProxyType(named)}
 
 

@@ -1,4 +1,4 @@
-"""How text that somebody else wrote is shown: the one owner of escaping.
+"""Names, counts and text that somebody else wrote: compared, spelled and shown in one way each.
 
 A query's text, a name in it, a key of a table or a path may hold characters that steer a
 terminal, hide or reorder what is read, or make a spreadsheet run a formula. Every writer for
@@ -8,10 +8,11 @@ JSON keep it whole.
 
 from __future__ import annotations
 
+import difflib
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 # Letters, marks and symbols to Unicode, and nothing to the eye. Controls, formats (bidirectional
@@ -24,6 +25,26 @@ _UNSEEN = (
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the wide forms count in some locales
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&$@#])")
+
+
+_CLOSE = 0.72  # by difflib: mdoe and mode are .75 alike, read_text and greatest .71
+
+
+def normal_name(name: str) -> str:
+    """The form in which two spellings of one SQL name are equal."""
+    return name.lower()
+
+
+def suggest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that `word` most likely misspells; None where none is near."""
+    originals = {normal_name(name): name for name in known}
+    close = difflib.get_close_matches(normal_name(word), originals, n=1, cutoff=_CLOSE)
+    return originals[close[0]] if close else None
+
+
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """A count with its noun: 1 row, 2,000 rows."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
 def seen(character: str) -> bool:

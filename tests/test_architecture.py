@@ -383,6 +383,15 @@ def test_every_constant_that_privacy_rests_on_has_one_owner() -> None:
     assert owners == {number: [owner] for number, owner in OWNED.items()}
 
 
+def test_names_are_guessed_in_one_way() -> None:
+    guessing = [
+        file.relative_to(PACKAGE).as_posix()
+        for file in python_files(PACKAGE)
+        if "difflib" in file.read_text(encoding="utf-8")
+    ]
+    assert guessing == ["text.py"]
+
+
 SHAPES = ("Atom", "Task", "Draw", "Ints", "Floats", "Mask")  # of the contract with the vault
 
 

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from probe_sql.measuring import Guarantee, Wrong
+from probe_sql.text import plural
 
 _FALSE = "groups that do not satisfy the condition"
 
@@ -39,7 +40,7 @@ def sentence(promise: Guarantee, listed: Listed) -> str:
     if promise.doubt is not None and promise.kind != "certain" and listed.returned:
         parts.append(f"With probability {1 - promise.doubt:g} every group marked certain is right.")
     if listed.limited and listed.returned:
-        parts.append(f"This is about all {_groups(listed.returned)} returned before LIMIT.")
+        parts.append(f"This is about all {plural(listed.returned, 'group')} returned before LIMIT.")
     if listed.caps is not None:
         parts.append(f"Only rows within the caps count ({listed.caps}).")
     return " ".join(part for part in parts if part)
@@ -54,8 +55,8 @@ def _warning(promise: Guarantee, listed: Listed) -> str:
         return ""
     return (
         f"More of the listed groups may be wrong than right: fpr = {promise.fpr:g} allows"
-        f" {_about(allowed)} wrong ones of {_groups(listed.groups)}, and {listed.returned:,}"
-        f" {'is' if listed.returned == 1 else 'are'} listed."
+        f" {_about(allowed)} wrong ones of {plural(listed.groups, 'group')}, and"
+        f" {listed.returned:,} {'is' if listed.returned == 1 else 'are'} listed."
     )
 
 
@@ -94,7 +95,7 @@ def _wrong(promise: Guarantee, listed: Listed) -> str:
     }[promise.kind]
     return (
         f"{how} {odds(fpr)} of the {_FALSE} is listed: {_about(fpr * (listed.groups + more))} of"
-        f" {_groups(listed.groups)} in all, and {listed.returned:,}"
+        f" {plural(listed.groups, 'group')} in all, and {listed.returned:,}"
         f" {'is' if listed.returned == 1 else 'are'} listed."
     )
 
@@ -102,7 +103,7 @@ def _wrong(promise: Guarantee, listed: Listed) -> str:
 def _estimated(wrong: Wrong, returned: int) -> str:
     """What a draw at a level fixed in advance tells of its own errors."""
     text = (
-        f"Of the {_groups(returned)} listed {_about(wrong.expected)}"
+        f"Of the {plural(returned, 'group')} listed {_about(wrong.expected)}"
         f" {'is' if round(wrong.expected) <= 1 else 'are'} wrong, as estimated from the noisy"
         f" values (give or take {max(wrong.error, 0.1):.2g}, two standard errors)."
     )
@@ -133,7 +134,3 @@ def odds(share: float) -> str:
 
 def _about(count: float) -> str:
     return f"about {round(count):,}" if count >= 1 else "less than 1"
-
-
-def _groups(count: int) -> str:
-    return "1 group" if count == 1 else f"{count:,} groups"

@@ -6,7 +6,7 @@ from typing import Any
 
 from probe_sql.answer.content import Content
 from probe_sql.grid import Grid, text_lines
-from probe_sql.text import visible, visible_lines
+from probe_sql.text import plural, visible, visible_lines
 
 SHOWN = 40
 BELOW = "below the line"
@@ -55,8 +55,7 @@ def marks(answer: Content) -> list[str]:
 def summary(answer: Content) -> str:
     """What the list is worth, then what it cost; a denial says why."""
     privacy = answer.privacy
-    count = len(answer.rows)
-    groups = "1 group" if count == 1 else f"{count:,} groups"
+    groups = plural(len(answer.rows), "group")
     cost = f"epsilon {privacy.epsilon:.4g} of at most {privacy.epsilon_max:.4g}"
     left = f"{privacy.remaining:.4g} remains"
     if answer.status == "denied":

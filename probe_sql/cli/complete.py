@@ -14,6 +14,7 @@ from typing import Any
 from probe_sql.catalogue import Catalogue
 from probe_sql.cli.arguments import FORMATS
 from probe_sql.options import OPTIONS
+from probe_sql.text import normal_name
 
 _KEYWORDS = """
 SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET ASC DESC NULLS FIRST LAST AND OR NOT BETWEEN IN
@@ -58,7 +59,7 @@ def suggest(before: str, catalogue: Catalogue, dots: Sequence[str] = ()) -> list
     if _BEFORE_TABLE.search(before):
         return _matching(start, catalogue.tables, "table")
     if (dotted := re.search(r"(\w+)\.\w*$", before)) is not None:
-        table = _aliases(before, catalogue).get(dotted[1].lower())
+        table = _aliases(before, catalogue).get(normal_name(dotted[1]))
         return _matching(start, catalogue.tables.get(table or "", ()), "column")
     if _INSIDE_OPTIONS.search(before):
         return _matching(start, OPTIONS, "option")
@@ -91,7 +92,7 @@ def _of_dots(text: str, catalogue: Catalogue, dots: Sequence[str]) -> list[Sugge
 def _of_keys(before: str, column: str, start: str, catalogue: Catalogue) -> list[Suggestion]:
     """Public keys of the column that is compared, as SQL literals."""
     for table in _in_use(before, catalogue):
-        names = [c for c in catalogue.tables[table] if c.lower() == column.lower()]
+        names = [c for c in catalogue.tables[table] if normal_name(c) == normal_name(column)]
         if names:
             literals = [_literal(value) for value in catalogue.keys(table, names[0])]
             return _matching(start, literals, "key")
@@ -108,19 +109,20 @@ def _literal(value: Any) -> str:
 
 def _aliases(text: str, catalogue: Catalogue) -> dict[str, str]:
     """Names by which the text knows its tables, in lower case, to the tables."""
-    tables = {name.lower(): name for name in catalogue.tables}
+    tables = {normal_name(name): name for name in catalogue.tables}
     found: dict[str, str] = dict(tables)
     for match in _NAMED.finditer(text):
-        table = tables.get(match[1].lower())
+        table = tables.get(normal_name(match[1]))
         if table is not None and match[2]:
-            found[match[2].lower()] = table
+            found[normal_name(match[2])] = table
     return found
 
 
 def _in_use(text: str, catalogue: Catalogue) -> list[str]:
     """Tables that the text names, or all of them while it names none."""
-    tables = {name.lower(): name for name in catalogue.tables}
-    named = [tables[m[1].lower()] for m in _NAMED.finditer(text) if m[1].lower() in tables]
+    tables = {normal_name(name): name for name in catalogue.tables}
+    names = (normal_name(found[1]) for found in _NAMED.finditer(text))
+    named = [tables[name] for name in names if name in tables]
     return named or list(catalogue.tables)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from probe_sql.errors import InterfaceError, Refused
 from probe_sql.grid import Grid
 from probe_sql.options import OPTIONS
 from probe_sql.policy import dump_policy
-from probe_sql.text import visible, visible_lines
+from probe_sql.text import suggest, visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -81,8 +80,8 @@ def run_dot(shell: Shell, text: str) -> int:
             fix="copy the results from the screen",
         )
     if known not in DOTS:
-        near = difflib.get_close_matches(name, [*DOTS, *HABITS], 1, 0.5)
-        fix = f"did you mean {near[0]}?" if near else ".help lists the commands"
+        near = suggest(name, [*DOTS, *HABITS])
+        fix = f"did you mean {near}?" if near else ".help lists the commands"
         raise InterfaceError(f"there is no command {name}", fix=fix)
     return DOTS[known].run(shell, rest.strip().rstrip(";").strip())
 
@@ -120,8 +119,8 @@ def _schema(shell: Shell, rest: str) -> int:
     if wanted:
         found = policy.find_table(wanted) or policy.find_public(wanted)
         if found is None:
-            near = difflib.get_close_matches(wanted, tables, 1, 0.5)
-            fix = f"did you mean {near[0]}?" if near else ".tables lists them"
+            near = suggest(wanted, tables)
+            fix = f"did you mean {near}?" if near else ".tables lists them"
             raise InterfaceError(f"there is no table {wanted}", fix=fix)
         tables = {found.name: found}
     rows = []
@@ -227,8 +226,8 @@ def _set(shell: Shell, rest: str) -> int:
     elif name == "mode":
         return _mode(shell, value)
     elif name not in OPTIONS:
-        near = difflib.get_close_matches(name, [*OPTIONS, "confirm"], 1, 0.5)
-        fix = f"did you mean {near[0]}?" if near else ".set lists them"
+        near = suggest(name, [*OPTIONS, "confirm"])
+        fix = f"did you mean {near}?" if near else ".set lists them"
         raise InterfaceError(f"there is no setting {name}", fix=fix)
     elif not value:
         raise InterfaceError(f"there is no value for {name}", fix=f".set {name} VALUE")

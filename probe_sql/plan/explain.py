@@ -17,7 +17,7 @@ from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.tally import Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.text import in_html, visible
+from probe_sql.text import in_html, plural, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ def _leaves_text(plan: Plan) -> str:
     text = render(plan.formula, [atom.name for atom in plan.atoms])
     if plan.verdict is not None:
         return f"{text}: {'every group' if plan.verdict else 'no group'}, without a draw"
-    told = [f"{after} {'leaf' if after == 1 else 'leaves'}"]
+    told = [plural(after, "leaf", "leaves")]
     told += [f"{before} as written"] if before != after else []
     told += ["minimised by pyeda"] if plan.minimised.method == "pyeda" else []
     return f"{text}   ({', '.join(told)})"

@@ -33,6 +33,7 @@ from probe_sql.policy.keys import ListKeys
 from probe_sql.policy.model import Table
 from probe_sql.sql.bound import BoundQuery, Comparison, Condition, GroupKey, Junction
 from probe_sql.sql.literals import number
+from probe_sql.text import normal_name
 
 # Without GROUP BY: a key that is the same for every row.
 _ONE = number("1", None)
@@ -179,7 +180,7 @@ def _check_margins(draft: Draft) -> None:
     """Raise `SqlError` where a margin is named for what is no value of the SELECT list."""
     values = [output.name for output in draft.query.outputs if output.aggregate is not None]
     for name in draft.accuracy.margins:
-        if name not in (value.lower() for value in values):
+        if name not in (normal_name(value) for value in values):
             raise SqlError(
                 f"margin names {name!r}, which is no value of the SELECT list",
                 fix=f"name one of {', '.join(values)}" if values else "leave margin out",

@@ -11,6 +11,7 @@ from probe_sql.loss import Loss
 from probe_sql.plan.account import worst_sum
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.unit import Caps, even_loss
+from probe_sql.text import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class PersonCosts:
 
     def lines(self) -> list[str]:
         """For a terminal: the weight of a person, then epsilon by caps."""
-        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        rows = plural(self.rows, "row")
         found = [f"a person weighs up to {rows}: epsilon {self.row.epsilon:.4g} for a row"]
         if len(self.groups) == 1 and len(self.per_group) == 1:
             return found

@@ -17,7 +17,7 @@ from probe_sql.plan.account import worst_sum
 from probe_sql.plan.normal import Measure
 from probe_sql.plan.tally import Tally
 from probe_sql.policy.model import Unit
-from probe_sql.policy.names import normal_name
+from probe_sql.text import normal_name, plural
 
 Totals = NDArray[np.int64] | NDArray[np.float64]
 _HALF = 30  # 64-bit sums are taken in two halves, so that many large totals do not overflow
@@ -44,11 +44,11 @@ class Caps:
         """The unit as answers and EXPLAIN name it: how the caps are defined, not what they cut."""
         if self.column is None:
             return "row"
-        text = f"person: {self.column}, at most {_count(self.most, 'row')}"
+        text = f"person: {self.column}, at most {plural(self.most, 'row')}"
         if self.groups < self.most:
-            text += f", {_count(self.groups, 'group')} of a query"
+            text += f", {plural(self.groups, 'group')} of a query"
         if self.per_group < self.most:
-            text += f", {_count(self.per_group, 'row')} of a group"
+            text += f", {plural(self.per_group, 'row')} of a group"
         return text
 
     def layers(self, row_types: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
@@ -154,7 +154,3 @@ def _sum(values: Totals) -> int | float:
     whole: NDArray[np.int64] = values.astype(np.int64)
     high, low = whole >> _HALF, whole & ((1 << _HALF) - 1)
     return (int(high.sum()) << _HALF) + int(low.sum())
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")

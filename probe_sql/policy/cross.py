@@ -12,16 +12,8 @@ from probe_sql.options import OPTIONS, agreed, updated
 from probe_sql.policy.keys import TableKeys, comparable
 from probe_sql.policy.kinds import Findings, show
 from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Table, check_numeric
-from probe_sql.policy.names import (
-    bare,
-    dotted,
-    find,
-    frozen,
-    meant,
-    normal_name,
-    quoted,
-    suggest,
-)
+from probe_sql.policy.names import bare, dotted, find, frozen, meant, quoted
+from probe_sql.text import normal_name, suggest
 from probe_sql.types import SqlType
 
 Tables = Mapping[str, Table]

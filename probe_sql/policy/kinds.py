@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from probe_sql.errors import PolicyError, Problem
-from probe_sql.policy.names import bare, dotted, frozen, normal_name, quoted, storable, suggest
+from probe_sql.policy.names import bare, dotted, frozen, quoted, storable
+from probe_sql.text import normal_name, suggest
 from probe_sql.types import Kind as SqlKind
 from probe_sql.types import SqlType, parse_type
 

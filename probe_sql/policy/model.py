@@ -18,8 +18,9 @@ from probe_sql.loss import Loss
 from probe_sql.policy import fields
 from probe_sql.policy.keys import KeySet, misfit
 from probe_sql.policy.kinds import Findings, show
-from probe_sql.policy.names import bare, dotted, find, meant, normal_name, quoted
+from probe_sql.policy.names import bare, dotted, find, meant, quoted
 from probe_sql.policy.section import Checked, Section
+from probe_sql.text import normal_name
 from probe_sql.types import BIGINT, DOUBLE, SqlType, parse_type
 
 Number = int | float

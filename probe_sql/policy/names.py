@@ -1,13 +1,14 @@
-"""Names as SQL and the policy file see them: case, spelling, and paths in the file."""
+"""Names in the policy file: how they are looked up, written, and put into paths."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeVar
+
+from probe_sql.text import normal_name, suggest
 
 T = TypeVar("T")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -21,11 +22,6 @@ class Named(Protocol):
 
 
 N = TypeVar("N", bound=Named)
-
-
-def normal_name(name: str) -> str:
-    """The form in which two spellings of one SQL name are equal."""
-    return name.lower()
 
 
 def find(mapping: Mapping[str, T], name: str) -> T | None:
@@ -65,13 +61,6 @@ def dotted(*parts: str | int) -> str:
         else:
             text += ("." if text else "") + bare(str(part))
     return text
-
-
-def suggest(word: str, known: Iterable[str]) -> str | None:
-    """The known name that `word` most likely misspells."""
-    originals = {normal_name(name): name for name in known}
-    close = difflib.get_close_matches(normal_name(word), originals, n=1, cutoff=0.6)
-    return originals[close[0]] if close else None
 
 
 def meant(word: str, known: Iterable[str], otherwise: str) -> str:

@@ -10,7 +10,8 @@ from probe_sql.policy.cross import Publics, Tables
 from probe_sql.policy.keys import TableKeys, comparable, misfit
 from probe_sql.policy.kinds import Findings
 from probe_sql.policy.model import Column, PublicTable, Table, check_numeric
-from probe_sql.policy.names import bare, dotted, find, meant, normal_name, quoted
+from probe_sql.policy.names import bare, dotted, find, meant, quoted
+from probe_sql.text import normal_name
 from probe_sql.types import SqlType
 
 Schema = Mapping[str, SqlType]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from probe_sql.policy.kinds import Findings, Kind, Schema, Text, Wrong, is_a, kind_of, show
-from probe_sql.policy.names import dotted, frozen, normal_name
+from probe_sql.policy.names import dotted, frozen
+from probe_sql.text import normal_name
 
 REQUIRED = "required"
 

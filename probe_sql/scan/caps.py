@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Unit
-from probe_sql.policy.names import normal_name
 from probe_sql.scan.rows import key_value, net
 from probe_sql.sql import build
 from probe_sql.sql.scalar import integer_literal
+from probe_sql.text import normal_name
 
 
 def capped(scan: Scan) -> bool:

@@ -17,6 +17,7 @@ from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, KeyValue, ListK
 from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.scalar import cast_to, double_literal, integer_literal, paren, try_cast_to
+from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType
 
 LISTED = 1_000  # keys of a list that are written into a statement; longer ones are a table
@@ -153,9 +154,9 @@ def _joint_domain(scan: Scan) -> exp.Select:
     """The combinations listed by a public table, each once, in the order of its columns."""
     assert scan.joint is not None
     pairs = zip(scan.joint.columns, scan.joint.table_columns, strict=True)
-    listed = {f't."{mine}"'.lower(): theirs for mine, theirs in pairs}
+    listed = {normal_name(f't."{mine}"'): theirs for mine, theirs in pairs}
     columns = [
-        _in_type(build.column(listed[key.column.lower()], "x", quoted=True), key.column_type)
+        _in_type(build.column(listed[normal_name(key.column)], "x", quoted=True), key.column_type)
         for key in scan.keys
     ]
     inner = build.select(

@@ -11,12 +11,12 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Column, PublicTable, Table
-from probe_sql.policy.names import normal_name
 from probe_sql.scan.lookup import met_type
 from probe_sql.scan.rows import TRY, aggregates
 from probe_sql.sql.arithmetic import decimal_result
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.scalar import HUGEINT, UNKNOWN
+from probe_sql.text import normal_name
 from probe_sql.types import (
     BIGINT,
     BOOLEAN,

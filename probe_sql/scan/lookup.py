@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from probe_sql.policy.names import normal_name
 from probe_sql.scan.rows import net
 from probe_sql.sql import build
 from probe_sql.sql.joins import Join
 from probe_sql.sql.scalar import HUGEINT, cast_to, paren, try_cast_to
+from probe_sql.text import normal_name
 from probe_sql.types import TIMESTAMP, Kind, SqlType, parse_type
 
 

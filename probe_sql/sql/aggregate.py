@@ -24,6 +24,7 @@ from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import require
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
+from probe_sql.text import normal_name
 from probe_sql.types import Kind
 
 MAX_OPTIONS = 16  # of an IN in HAVING: as many as HAVING may have comparisons
@@ -100,8 +101,9 @@ class Aggregates:
         if type(node) in _OPS:
             check_parts(node, ("this", "expression"), self.source, "a comparison")
             return self._compare(_OPS[type(node)], node.this, node.expression, node, negated)
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in self.aliases:
-            return self.condition(self.aliases[node.name.lower()], negated)
+        target = self._target(node)
+        if target is not None:
+            return self.condition(target, negated)
         if isinstance(node, exp.Is):
             raise Refused(
                 "HAVING takes no IS NULL",
@@ -149,6 +151,11 @@ class Aggregates:
         a, b = self.expression(left), self.expression(right)
         return Comparison(op, a, b, span)
 
+    def _target(self, node: exp.Expr) -> exp.Expr | None:
+        """What a name stands for that the SELECT list gives; None for anything else."""
+        plain = isinstance(node, exp.Column) and not node.table
+        return self.aliases.get(normal_name(node.name)) if plain else None
+
     # --- aggregates ---
 
     def expression(self, node: exp.Expr) -> AggregateExpression:
@@ -157,11 +164,10 @@ class Aggregates:
         if isinstance(node, exp.Paren):
             check_parts(node, ("this",), self.source, "a parenthesis")
             return self.expression(node.this)
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in self.aliases:
-            target = self.aliases[node.name.lower()]
-            if target.find(exp.AggFunc) or target.find(exp.Filter):
-                # Without aliases: an alias that names itself must not loop.
-                return replace(self, aliases={}).expression(target)
+        target = self._target(node)
+        if target is not None and (target.find(exp.AggFunc) or target.find(exp.Filter)):
+            # Without aliases: an alias that names itself must not loop.
+            return replace(self, aliases={}).expression(target)
         if type(node) in _ARITHMETIC and self._splits(node):
             allowed = ("this", "expression", "typed", "safe")
             check_parts(node, allowed, self.source, "arithmetic")
@@ -342,7 +348,7 @@ def holds_aggregate(node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> bool:
         if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in ("mean", "product"):
             return True
         if isinstance(inner, exp.Column) and not inner.table:
-            target = aliases.get(inner.name.lower())
+            target = aliases.get(normal_name(inner.name))
             if target is not None and holds_aggregate(target, {}):
                 return True
     return False

@@ -31,6 +31,7 @@ from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, exact
 from probe_sql.sql.source import Source
 from probe_sql.sql.text import Statement, parse
+from probe_sql.text import normal_name
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
@@ -97,10 +98,10 @@ class _Binder:
         found: dict[str, exp.Expr] = {}
         for item in select.expressions:
             if isinstance(item, exp.Alias):
-                if item.alias.lower() in found:
+                if normal_name(item.alias) in found:
                     raise SqlError(f"two columns are named {item.alias!r}", fix="rename one",
                                    span=self.statement.source.span(item))  # fmt: skip
-                found[item.alias.lower()] = item.this
+                found[normal_name(item.alias)] = item.this
         return found
 
     # --- GROUP BY ---
@@ -167,10 +168,10 @@ class _Binder:
             if holds_aggregate(target, aliases):
                 raise SqlError("GROUP BY cannot name an aggregate", span=source.span(node))
             return target, item.alias_or_name or text_of(target)
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
+        if isinstance(node, exp.Column) and not node.table and normal_name(node.name) in aliases:
             known = any(scope.has(item, node.name) for item in scope.named.values())
             if not known:
-                return aliases[node.name.lower()], node.name
+                return aliases[normal_name(node.name)], node.name
         for item in select.expressions:
             if isinstance(item, exp.Alias) and item.this == node:
                 return node, item.alias
@@ -271,7 +272,7 @@ class _Binder:
             return int(node.this) - 1
         plain = isinstance(node, exp.Column) and not node.table
         for index, output in enumerate(outputs):
-            if plain and node.name.lower() == output.name.lower():
+            if plain and normal_name(node.name) == normal_name(output.name):
                 return index
             if node == items[index]:
                 return index

@@ -18,6 +18,7 @@ from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Named
 from probe_sql.sql.source import Source
+from probe_sql.text import normal_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +104,11 @@ class Joins:
                 span=self.source.span(join),
             )
         [owner] = owners
-        members = [*self.scope.merged.get(name.lower(), [owner]), item]
+        members = [*self.scope.merged.get(normal_name(name), [owner]), item]
         # An inner join makes them equal; the private one has the keys that the policy declares.
-        self.scope.merged[name.lower()] = sorted(members, key=lambda one: one.public is not None)
+        self.scope.merged[normal_name(name)] = sorted(
+            members, key=lambda one: one.public is not None
+        )
         return exp.EQ(
             this=exp.column(exp.to_identifier(name, quoted=True), table=owner.name),
             expression=exp.column(exp.to_identifier(name, quoted=True), table=item.name),
@@ -160,7 +163,7 @@ class Joins:
         type_ = self.scope.column(item.named, key, None, False).type
         others = [other for other in self.scope.named.values() if other.public is None]
         columns = [(other, column) for other in others for column in other.columns()]
-        columns.sort(key=lambda pair: pair[1].lower() != key.lower())
+        columns.sort(key=lambda pair: normal_name(pair[1]) != normal_name(key))
         for other, column in columns:
             if self.scope.column(other, column, None, False).type.name == type_.name:
                 return f"{other.name}.{column}"
@@ -169,7 +172,7 @@ class Joins:
     def _belongs(self, column: exp.Column, item: Named) -> bool:
         """Whether a column is one of `item`, by its qualifier or because no other has it."""
         if column.table:
-            return column.table.lower() == item.name.lower()
+            return normal_name(column.table) == normal_name(item.name)
         return self.scope.owners(column.name) == [item]
 
     def _key_side(self, item: Named, equality: exp.Expr) -> tuple[str, exp.Expr] | None:
@@ -184,7 +187,7 @@ class Joins:
             if not isinstance(mine, exp.Column) or not self._belongs(mine, item):
                 continue
             for key in item.public[0].key:
-                if key.lower() == mine.name.lower():
+                if normal_name(key) == normal_name(mine.name):
                     return key, other
         return None
 

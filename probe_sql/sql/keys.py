@@ -21,6 +21,7 @@ from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import UNKNOWN, Scalar, cast_to
 from probe_sql.sql.scope import FromScope
 from probe_sql.sql.source import Source
+from probe_sql.text import normal_name
 from probe_sql.types import Kind
 
 MAX_GROUPS = 10_000_000  # of a key domain: every one of them is measured
@@ -68,12 +69,12 @@ def _keys_of(column: exp.Column, relation: Relation, source: Source, node: exp.E
         assert declared is not None
         if declared.keys is not None:
             return declared.keys
-        joint = any(
-            column.name.lower() in (c.lower() for c in j.columns) for j in relation.table.joint_keys
-        )
-        if joint:
-            j = next(j for j in relation.table.joint_keys if column.name in j.columns)
-            return TableKeys(j.table, j.table_columns[j.columns.index(column.name)])
+        for joint in relation.table.joint_keys:
+            names = [normal_name(name) for name in joint.columns]
+            if normal_name(column.name) in names:
+                return TableKeys(
+                    joint.table, joint.table_columns[names.index(normal_name(column.name))]
+                )
         raise SqlError(
             f"the column {column.name!r} has no declared keys, so it cannot be grouped by",
             why="keys read off the data would reveal which values occur",
@@ -121,11 +122,11 @@ def points(key: GroupKey) -> int | None:
 
 def find_joint(table: Table, keys: tuple[GroupKey, ...], policy: Policy) -> JointKeys | None:
     """The declared list of combinations for exactly these GROUP BY columns, if there is one."""
-    names = {key.column.lower() for key in keys if key.identity}
+    names = {normal_name(key.column) for key in keys if key.identity}
     if len(names) != len(keys):
         return None
     for joint in table.joint_keys:
-        if {f't."{column}"'.lower() for column in joint.columns} == names:
+        if {normal_name(f't."{column}"') for column in joint.columns} == names:
             for key in keys:
                 _check_listed(key, joint, policy)
             return joint
@@ -138,7 +139,7 @@ def _check_listed(key: GroupKey, joint: JointKeys, policy: Policy) -> None:
     Privacy: rows are joined to the list, and a conversion that fails does so for a row.
     """
     pairs = zip(joint.columns, joint.table_columns, strict=True)
-    theirs = {f't."{mine}"'.lower(): other for mine, other in pairs}[key.column.lower()]
+    theirs = {normal_name(f't."{mine}"'): other for mine, other in pairs}[normal_name(key.column)]
     type_ = policy.column_type(joint.table, theirs) or UNKNOWN
     if joinable(Scalar(exp.column(theirs), type_), key.scalar) is not key.scalar:
         raise Refused(

@@ -6,7 +6,6 @@ columns are bound anew wherever they are used, so that clamping reaches through 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -20,6 +19,7 @@ from probe_sql.sql.joins import Join, Joins, check_join
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Named
 from probe_sql.sql.source import Source
+from probe_sql.text import normal_name, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Flattener:
         for cte in clause.expressions:
             check_parts(cte, ("this", "alias"), self.source, "a CTE")
             check_parts(cte.args["alias"], ("this",), self.source, "a CTE with a column list")
-            found[cte.alias.lower()] = cte.this
+            found[normal_name(cte.alias)] = cte.this
         return found
 
     def _add(
@@ -153,9 +153,9 @@ class Flattener:
         if isinstance(node.args.get("alias"), exp.TableAlias):
             check_parts(node.args["alias"], ("this",), self.source, "an alias")
         name = node.alias or node.name
-        if node.name.lower() in ctes:
-            rest = {key: value for key, value in ctes.items() if key != node.name.lower()}
-            derived = self._derived(name, ctes[node.name.lower()], rest, depth)
+        if normal_name(node.name) in ctes:
+            rest = {key: value for key, value in ctes.items() if key != normal_name(node.name)}
+            derived = self._derived(name, ctes[normal_name(node.name)], rest, depth)
             return self._register(scope, derived, span)
         table = self.policy.find_table(node.name)
         if table is not None:
@@ -177,19 +177,19 @@ class Flattener:
 
     def _no_table(self, name: str, span: Span | None) -> SqlError:
         known = [*self.policy.tables, *self.policy.public]
-        close = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1)
+        near = suggest(name, known)
         return SqlError(
             f"there is no table {name!r} to query",
             why="only tables that the policy declares can be used",
-            fix=f"did you mean {close[0]}?" if close else f"declared: {', '.join(known)}",
+            fix=f"did you mean {near}?" if near else f"declared: {', '.join(known)}",
             span=span,
         )
 
     def _register(self, scope: FromScope, item: Named, span: Span | None) -> Named:
-        if item.name.lower() in scope.named:
+        if normal_name(item.name) in scope.named:
             raise SqlError(f"the name {item.name!r} stands twice in FROM",
                            fix="give one an alias", span=span)  # fmt: skip
-        scope.named[item.name.lower()] = item
+        scope.named[normal_name(item.name)] = item
         return item
 
     def _derived(
@@ -212,7 +212,7 @@ class Flattener:
                 check_parts(item, ("this",), self.source, "*")
                 for owner in scope.named.values():
                     for column in owner.columns():
-                        if owner in scope.merged.get(column.lower(), [])[1:]:
+                        if owner in scope.merged.get(normal_name(column), [])[1:]:
                             continue  # USING has it once
                         reference = exp.column(column, table=owner.name)
                         self._derive(columns, column, reference, scope, item)
@@ -236,7 +236,7 @@ class Flattener:
         self, columns: dict[str, tuple[exp.Expr, FromScope]], name: str,
         node: exp.Expr, scope: FromScope, at: exp.Expr,
     ) -> None:  # fmt: skip
-        if name.lower() in (key.lower() for key in columns):
+        if normal_name(name) in (normal_name(key) for key in columns):
             raise SqlError(f"the subquery has two columns named {name!r}",
                            fix="rename one with AS", span=self.source.span(at))  # fmt: skip
         columns[name] = (node, scope)

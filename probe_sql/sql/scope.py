@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +15,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.expression import Expressions, check_parts
 from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp, decimal_limits
 from probe_sql.sql.source import Source
+from probe_sql.text import normal_name, suggest
 from probe_sql.types import Kind, SqlType
 
 MAX_NODES = 2_000  # of a derived column with the definitions of all it uses
@@ -58,7 +58,7 @@ class FromScope:
             raise Refused("* stands only in count(*)", span=span)
         name, table = column.name, column.table
         if table:
-            owner = self.named.get(table.lower())
+            owner = self.named.get(normal_name(table))
             if owner is None:
                 raise SqlError(
                     f"there is no table or alias {table!r} in FROM",
@@ -84,14 +84,14 @@ class FromScope:
         return [*merged[:1], *others]
 
     def has(self, item: Named, name: str) -> bool:
-        return name.lower() in (column.lower() for column in item.columns())
+        return normal_name(name) in (normal_name(column) for column in item.columns())
 
     def _missing(self, name: str, span: Span | None) -> SqlError:
         known = [column for item in self.named.values() for column in item.columns()]
-        close = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1)
+        near = suggest(name, known)
         tables = [item for item in self.named.values() if item.base is not None]
         where = f"tables.{tables[0].base.name}.columns" if tables and tables[0].base else "policy"
-        fix = f"did you mean {close[0]}?" if close else f"declared here: {', '.join(known)}"
+        fix = f"did you mean {near}?" if near else f"declared here: {', '.join(known)}"
         return SqlError(
             f"there is no column {name!r} to use",
             why=f"only columns that the policy lists under [{where}] can be used",
@@ -102,7 +102,7 @@ class FromScope:
     def column(self, item: Named, name: str, span: Span | None, clamped: bool) -> Scalar:
         if item.derived is not None:
             for key, (node, scope) in item.derived.items():
-                if key.lower() == name.lower():
+                if normal_name(key) == normal_name(name):
                     return self._derived(item, key, node, scope, clamped).at(span)
         elif item.base is not None:
             column = item.base.find_column(name)

@@ -20,8 +20,9 @@ import numpy as np
 
 from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.model import Table
-from probe_sql.policy.names import find, normal_name
+from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
+from probe_sql.text import normal_name
 from probe_sql.types import VARCHAR, Kind, SqlType, parse_type
 from probe_sql.vault.plain_files import check_alike, check_quotes, header
 from probe_sql.vault.sources import Files, Frame, Layout, TextColumns

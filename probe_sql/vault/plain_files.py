@@ -21,7 +21,7 @@ from typing import IO, cast
 import duckdb
 
 from probe_sql.errors import OperationalError
-from probe_sql.policy.names import normal_name
+from probe_sql.text import normal_name
 
 _DELIMITERS = (",", ";", "\t", "|")
 

@@ -20,9 +20,10 @@ from probe_sql.errors import InterfaceError, InternalError, OperationalError, Pr
 from probe_sql.measuring import Ints
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Table
-from probe_sql.policy.names import find, normal_name
+from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape
+from probe_sql.text import normal_name
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.failures import Failure, scan_error

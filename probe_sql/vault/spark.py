@@ -16,12 +16,13 @@ from probe_sql.errors import InternalError, OperationalError, ProbeError
 from probe_sql.measuring import Ints
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Table
-from probe_sql.policy.names import find, normal_name
+from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import RemoteEngine
 from probe_sql.scan.first_rows import FirstRows
 from probe_sql.scan.spark.engine import SPARK
 from probe_sql.sql.forms.spark_build import from_spark, spark_type
+from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.exact import wipe

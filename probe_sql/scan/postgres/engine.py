@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from probe_sql.policy.model import Table
-from probe_sql.policy.names import find, normal_name
+from probe_sql.policy.names import find
 from probe_sql.scan.engine import PublicRelation, RemoteEngine
 from probe_sql.scan.first_rows import FirstRows
 from probe_sql.scan.postgres.terms import PostgresTranslator
 from probe_sql.sql import build
 from probe_sql.sql.build import call, text
 from probe_sql.sql.forms.postgres_build import binary_text, cast, integer, type_name
+from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType
 
 _TEXT = "probe_sql_text"

@@ -6,7 +6,6 @@ the audit's matrix read it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 from probe_sql.errors import Refused, Span
@@ -15,6 +14,7 @@ from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import constant_text, unit_name
 from probe_sql.sql.functions.row import Row
 from probe_sql.sql.scalar import Scalar
+from probe_sql.text import suggest
 
 ROWS: tuple[Row, ...] = (*number.ROWS, *text.ROWS, *time.ROWS)
 FUNCTIONS: Mapping[str, Row] = {row.name: row for row in ROWS}
@@ -53,9 +53,9 @@ def apply_function(name: str, arguments: Sequence[Scalar], span: Span | None) ->
 def _nearest(name: str) -> str:
     if name in _HINTS:
         return _HINTS[name]
-    close = difflib.get_close_matches(name, [*FUNCTIONS, *ALIASES], n=1, cutoff=0.75)
-    if close:
-        return f"did you mean {close[0]}?"
+    near = suggest(name, [*FUNCTIONS, *ALIASES])
+    if near is not None:
+        return f"did you mean {near}?"
     return "compute the column in a view that the data owner declares, or use " + ", ".join(
         ["abs", "round", "lower", "substring", "date_trunc", "coalesce", "CASE"]
     )

@@ -68,13 +68,16 @@ def _key_domain(key: GroupKey) -> exp.Select:
     if not key.identity and key.scalar.type.kind is not Kind.OTHER:
         image = cast_to(image, key.scalar.type.name)
     base = build.subquery(_points(key.keys, key.step), "b")
+    where = [build.present(image.copy())]
+    if key.stairs is not None and key.stairs.ends is not None:
+        ends = [end.copy() for end in key.stairs.ends]
+        low, high = (build.call(name, *ends) for name in ("least", "greatest"))
+        where.append(exp.Between(this=value.copy(), low=low, high=high))
     if isinstance(key.keys, ListKeys) and key.identity:
         return build.select(
             [build.alias(build.column("o", "b"), "o"), build.alias(image, "k")], base
         )
-    inner = build.select(
-        [build.alias(image, "k")], base, where=[build.present(image.copy())], distinct=True
-    )
+    inner = build.select([build.alias(image, "k")], base, where=where, distinct=True)
     columns = [
         build.alias(build.ordinal([build.column("k", "s")]), "o"),
         build.alias(build.column("k", "s"), "k"),
@@ -86,7 +89,8 @@ def _image(key: GroupKey, value: exp.Expr) -> exp.Expr:
     def swap(node: exp.Expr) -> exp.Expr:
         return value.copy() if isinstance(node, exp.Column) else node
 
-    return key.scalar.ast.copy().transform(swap)
+    image = key.scalar.ast if key.stairs is None else key.stairs.image
+    return image.copy().transform(swap)
 
 
 def _points(keys: KeySet, step: str | None) -> exp.Select:

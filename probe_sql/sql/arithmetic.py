@@ -27,6 +27,7 @@ from probe_sql.sql.scalar import (
     literal,
     numeric,
     outward,
+    stepped,
     within,
 )
 from probe_sql.types import BIGINT, DOUBLE, Kind, SqlType, parse_type
@@ -199,13 +200,13 @@ def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     else:
         node = exp.Mod(this=in_type(a, type_), expression=divisor)
         if b.low is not None and b.high is not None:
-            reach = max(abs(b.low), abs(b.high))
+            reach = max(abs(b.low), abs(b.high), Fraction(1)) - 1  # a remainder is smaller
             low, high = -reach, reach
             if a.low is not None and a.low >= 0:
                 low = Fraction(0)
-    return Scalar(
-        node, type_, span=span, low=low, high=high, grid=Fraction(1), nullable=True,
-        private=a.private or b.private,
+    return stepped(
+        Scalar(node, type_, span=span, low=low, high=high, grid=Fraction(1), nullable=True,
+               private=a.private or b.private)
     )  # fmt: skip
 
 

@@ -210,7 +210,7 @@ class _Binder:
             return Output(name, "aggregate", aggregate=aggregates.expression(node))
         scalar = Expressions(source, scope).bind(node)
         for index, key in enumerate(keys):
-            if key.scalar.identity == scalar.identity:
+            if key.named.identity == scalar.identity:
                 return Output(name, "key", key=index)
         expression = replace_keys(scalar, keys, relation)
         if expression is None:

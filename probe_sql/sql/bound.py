@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sqlglot import exp
+
 from probe_sql.errors import Span
 from probe_sql.policy.keys import KeySet
 from probe_sql.policy.model import JointKeys
@@ -90,11 +92,25 @@ Condition = Comparison | Junction | Truth
 
 
 @dataclass(frozen=True, slots=True)
+class Stairs:
+    """How a key is computed from whole numbers, where its column has bounds and no keys.
+
+    `image` is the key over one column that stands for the whole number; `ends` are the first and
+    the last one, in either order, where they are known more exactly than by the key's `keys`.
+    """
+
+    image: exp.Expr
+    ends: tuple[exp.Expr, exp.Expr] | None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupKey:
     """A GROUP BY expression and the public domain of the column it is made of.
 
     `column` is the scan name of that column (`t."ward"`); the domain of the key is the image
-    of `keys` under the expression. `step` is the finest unit of time the expression needs.
+    of `keys` under the expression, or, with `stairs`, under these. `step` is the finest unit of
+    time the expression needs. `written` is the expression as SELECT names it, where that of rows
+    is another: clamped to bounds.
     """
 
     name: str
@@ -104,6 +120,13 @@ class GroupKey:
     column_type: SqlType
     identity: bool
     step: str | None
+    stairs: Stairs | None = None
+    written: Scalar | None = None
+
+    @property
+    def named(self) -> Scalar:
+        """The expression by which the query names the key."""
+        return self.written or self.scalar
 
 
 @dataclass(frozen=True, slots=True)

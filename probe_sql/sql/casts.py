@@ -13,6 +13,7 @@ from probe_sql.sql.scalar import (
     constant_of,
     decimal_limits,
     outward,
+    stepped,
     try_cast_to,
     within,
 )
@@ -70,7 +71,8 @@ def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
     if value.type.kind is Kind.BOOLEAN and target.kind is Kind.DECIMAL:
         inner = try_cast_to(inner, BIGINT.name)  # DuckDB puts a 1 into DECIMAL(1,1)
     ast = cast_to(inner, name) if total else try_cast_to(inner, name)
-    return Scalar(ast, target, span, low, high, grid, True, value.private)
+    found = Scalar(ast, target, span, low, high, grid, True, value.private)
+    return stepped(found) if target.kind is Kind.INTEGER else found
 
 
 def _scaled_ends(value: Scalar) -> tuple[Fraction | None, Fraction | None]:

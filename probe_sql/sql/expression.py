@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Protocol
 
 from sqlglot import exp
@@ -18,12 +19,23 @@ from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate
 from probe_sql.sql.casts import cast
 from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import FUNCTIONS, apply_function
-from probe_sql.sql.functions.arguments import constant_text, require
+from probe_sql.sql.functions.arguments import constant_integer, constant_text, require
 from probe_sql.sql.functions.row import Row
-from probe_sql.sql.scalar import Scalar, nullable_as, numeric, paren, predicate, unify, union
+from probe_sql.sql.scalar import (
+    Scalar,
+    clamp,
+    nullable_as,
+    numeric,
+    paren,
+    predicate,
+    unify,
+    union,
+)
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import UNSUPPORTED, check_growth
 from probe_sql.types import BOOLEAN, VARCHAR, Kind
+
+LABELS = "labels"  # on a CASE between constants: these, in their order
 
 
 class Scope(Protocol):
@@ -267,6 +279,8 @@ def _choice(tests: list[Scalar], values: list[Scalar], complete: bool, span: Spa
     low, high, grid = union(known, type_) if known else (None, None, None)
     ifs = [exp.If(this=t.ast.copy(), true=b) for t, b in zip(tests, branches, strict=False)]
     ast = exp.Case(ifs=ifs, default=branches[-1] if complete else None)
+    if known and all(value.is_constant for value in known):
+        ast.meta[LABELS] = tuple(value.constant for value in known)
     nullable = not complete or any(nullable_as(value, type_) for value in values)
     private = any(value.private for value in [*tests, *values])
     return Scalar(ast, type_, span, low, high, grid, nullable, private)
@@ -307,6 +321,26 @@ def _cast(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "to", "safe"), binder.source, "CAST")
     target: exp.Expr = node.args["to"]
     return cast(binder.bind(node.this), target.sql(dialect="duckdb"), span)
+
+
+def _width_bucket(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    """1 to n for n buckets of equal width, 0 below them and n + 1 from their end on."""
+    parts = ("this", "min_value", "max_value", "num_buckets")
+    check_parts(node, parts, binder.source, "width_bucket")
+    value, *given = [binder.bind(node.args[part]) for part in parts]
+    low, high = (end.constant for end in given[:2])
+    count = constant_integer(given[2], 1, 10_000, "the last argument of width_bucket")
+    if not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
+        raise SqlError(
+            "width_bucket takes two numbers of the query, the smaller first",
+            fix="width_bucket(age, 0, 100, 10)",
+            span=span,
+        )
+    shifted = arithmetic("*", arithmetic("-", value, given[0], span), given[2], span)
+    width = arithmetic("-", given[1], given[0], span)
+    whole = apply_function("floor", [divide(shifted, width, span)], span)
+    place = clamp(whole, Fraction(-1), Fraction(count))
+    return cast(arithmetic("+", place, literals.number("1", span), span), "BIGINT", span)
 
 
 def _log(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -398,6 +432,7 @@ OPERATORS = (
     Operator("numbers", "`/`", _div, (exp.Div,)),
     Operator("numbers", "`//` of whole numbers", _whole("//"), (exp.IntDiv,)),
     Operator("numbers", "`%` of whole numbers", _whole("%"), (exp.Mod,)),
+    Operator("numbers", "`width_bucket(x, low, high, n)`", _width_bucket, (exp.WidthBucket,)),
     Operator("texts", "`||`", _dpipe, (exp.DPipe,)),
     Operator("texts", "`x [NOT] LIKE literal`", _like, (exp.Like,)),
     Operator("texts", "`x [NOT] ILIKE literal`", _like, (exp.ILike,)),

@@ -13,6 +13,7 @@ from probe_sql.policy.model import JointKeys, Table
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.buckets import bucketed, labelled, no_keys
 from probe_sql.sql.canonical import expression
 from probe_sql.sql.compare import joinable
 from probe_sql.sql.expression import Expressions
@@ -34,19 +35,36 @@ def bind_key(
     span = source.span(node)
     if holds_aggregate(node, {}):
         raise SqlError("GROUP BY cannot name an aggregate", span=span)
-    scalar = Expressions(source, scope).bind(node)
+    binder = Expressions(source, scope)
+    scalar = binder.bind(node)
+    identity = isinstance(scalar.ast, exp.Column)
     columns = {c.sql(dialect="duckdb"): c for c in scalar.ast.find_all(exp.Column)}
-    if len(columns) != 1:
+    text, column = next(iter(columns.items()), ("", None))
+    keys = None if column is None or len(columns) > 1 else _keys_of(column, relation)
+    labels = None if identity and keys is not None else labelled(scalar, name)
+    if labels is not None:
+        return labels
+    if column is None or len(columns) > 1:
         raise Refused(
             f"GROUP BY {text_of(node)[:60]} reads {len(columns) or 'no'} columns",
             why="the groups must be known before any row is read: each key is one column with "
-            "declared keys, or an expression over one",
+            "declared keys, an expression over one, or a CASE between literals",
             fix="group by the columns one by one" if columns else "name a column with keys",
             span=span,
         )
-    text, column = next(iter(columns.items()))
-    keys = _keys_of(column, relation, source, node)
-    identity = isinstance(scalar.ast, exp.Column)
+    owner = relation.table.name
+    if column.table != "t":
+        owner = next(j.table.name for j in relation.joins if j.alias == column.table)
+    type_ = scope.policy.column_type(owner, column.name) or UNKNOWN
+    if keys is None:
+        declared = relation.table.find_column(column.name)
+        assert declared is not None
+        bucket = None
+        if not identity:
+            bucket = bucketed(node, name, scalar, declared, type_, binder)
+        if bucket is None:
+            raise no_keys(declared, type_, owner, span)
+        return bucket
     step = None if identity else _step(scalar, keys, source, node)
     unlisted = {Kind.FLOAT, Kind.OTHER, Kind.TIMESTAMPTZ} if identity else {Kind.OTHER}
     if scalar.known and scalar.type.kind in unlisted:
@@ -56,34 +74,24 @@ def bind_key(
             fix="group by an integer, a text, a date or a timestamp",
             span=span,
         )
-    owner = relation.table.name
-    if column.table != "t":
-        owner = next(j.table.name for j in relation.joins if j.alias == column.table)
-    type_ = scope.policy.column_type(owner, column.name) or UNKNOWN
     return GroupKey(name, scalar, keys, text, type_, identity, step)
 
 
-def _keys_of(column: exp.Column, relation: Relation, source: Source, node: exp.Expr) -> KeySet:
-    if column.table == "t":
-        declared = relation.table.find_column(column.name)
-        assert declared is not None
-        if declared.keys is not None:
-            return declared.keys
-        for joint in relation.table.joint_keys:
-            names = [normal_name(name) for name in joint.columns]
-            if normal_name(column.name) in names:
-                return TableKeys(
-                    joint.table, joint.table_columns[names.index(normal_name(column.name))]
-                )
-        raise SqlError(
-            f"the column {column.name!r} has no declared keys, so it cannot be grouped by",
-            why="keys read off the data would reveal which values occur",
-            fix=f"add to the policy: [tables.{relation.table.name}.columns]  "
-            f"{column.name} = {{ keys = [...] }}",
-            span=source.span(node),
-        )
-    join = next(j for j in relation.joins if j.alias == column.table)
-    return TableKeys(join.table.name, column.name)
+def _keys_of(column: exp.Column, relation: Relation) -> KeySet | None:
+    """The keys that are declared for a column, by itself or with others; None for none."""
+    if column.table != "t":
+        join = next(j for j in relation.joins if j.alias == column.table)
+        return TableKeys(join.table.name, column.name)
+    declared = relation.table.find_column(column.name)
+    assert declared is not None
+    if declared.keys is not None:
+        return declared.keys
+    for joint in relation.table.joint_keys:
+        names = [normal_name(name) for name in joint.columns]
+        if normal_name(column.name) in names:
+            theirs = joint.table_columns[names.index(normal_name(column.name))]
+            return TableKeys(joint.table, theirs)
+    return None
 
 
 def _step(scalar: Scalar, keys: KeySet, source: Source, node: exp.Expr) -> str | None:
@@ -157,7 +165,10 @@ def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation)
     Public columns stay where the group key determines them.
     """
     aliases = set(determined_joins(keys, relation))
-    return _over_keys(scalar, _places(keys, relation), aliases)
+    places = _places(keys, relation)
+    for index, key in enumerate(keys):  # SELECT says a bucket without the clamp of its rows
+        places[key.named.identity] = exp.column(f"k{index}", table="d")
+    return _over_keys(scalar, places, aliases)
 
 
 def _over_keys(
@@ -226,6 +237,6 @@ def independent(keys: Sequence[GroupKey], relation: Relation) -> tuple[GroupKey,
     left = list(keys)
     for key in reversed(keys):
         others = tuple(other for other in left if other is not key)
-        if others and replace_keys(key.scalar, others, relation) is not None:
+        if others and replace_keys(key.named, others, relation) is not None:
             left.remove(key)
     return tuple(left)

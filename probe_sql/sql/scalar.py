@@ -25,6 +25,18 @@ _HUGE_LIMIT = 2**126
 _CONVERTED = 2**49  # one part in so many: the error of converting a number to DOUBLE
 
 Constant = Fraction | str | bool | date | datetime
+CLAMP = "clamp"  # on a CASE that moves a value between two ends
+STEPS = "steps"  # on an expression that takes whole steps: its `Steps`
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The least and the greatest value of an expression, and the whole number that divides all."""
+
+    low: Fraction
+    high: Fraction
+    grid: Fraction
+    type: SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,15 @@ class Scalar:
 
     def at(self, span: Span | None) -> Scalar:
         return replace(self, span=span)
+
+
+def stepped(value: Scalar) -> Scalar:
+    """The value itself; where it takes whole steps between known ends, its node says so."""
+    if value.low is None or value.high is None or not value.grid:
+        return value
+    if value.private and value.grid.denominator == 1:
+        value.ast.meta[STEPS] = Steps(value.low, value.high, value.grid, value.type)
+    return value
 
 
 def paren(node: exp.Expr) -> exp.Expr:
@@ -376,6 +397,7 @@ def clamp(value: Scalar, low: Fraction, high: Fraction) -> Scalar:
         ],
         default=column.copy(),
     )
+    case.meta[CLAMP] = True
     ast = case if type_.name == literals.name else cast_to(case, type_.name)
     return replace(value, ast=ast, type=type_, low=low, high=high)
 

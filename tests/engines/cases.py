@@ -191,6 +191,14 @@ WHOLE = {
     "values": "SELECT site, count(*), avg(small), avg(price), avg(score), count_if(flag) / count(*)"
     " FROM events GROUP BY site",
     "values of all rows": "SELECT count(*), sum(price), avg(small) FROM events WHERE level > 0",
+    "buckets of a number": "SELECT floor(score / 3) * 3 AS b, count(*) FROM events GROUP BY b",
+    "buckets of a decimal": "SELECT floor(price / 100) AS b, sum(small) FROM events GROUP BY b",
+    "buckets of integers": "SELECT small // 25 AS b, site, count(*) FROM events GROUP BY b, site",
+    "buckets of equal width": "SELECT width_bucket(score, -5, 5, 4) AS b, count(*) FROM events"
+    " GROUP BY b",
+    "buckets by cases": "SELECT CASE WHEN price < 0 THEN 'owed' WHEN price < 2 THEN 'low'"
+    " WHEN level > 0 THEN 'high' END AS b, count(*) FROM events GROUP BY b",
+    "buckets by a condition": "SELECT score > 1 AS b, flag, count(*) FROM events GROUP BY b, flag",
     "nobody": "SELECT site FROM events WHERE false GROUP BY site HAVING count(*) > 5",
 }
 

@@ -78,6 +78,9 @@ _KEYS: Mapping[str, Sequence[str]] = {
     "arrived": ("date_trunc('day', {})", "date_trunc('hour', {})", "CAST({} AS DATE)"),
     "disease": ("{}", "{}", "lower({})"),
     "urgent": ("{}",),
+    "age": ("floor({} / 10) * 10", "{} // 20", "width_bucket({}, 0, 100, 5)", "{} >= 65"),
+    "weight": ("floor({} / 50)", "CASE WHEN {} < 60 THEN 'light' ELSE 'heavy' END"),
+    "insured": ("{}",),
     "site": ("{}",),
     "floor_no": ("{}",),
 }

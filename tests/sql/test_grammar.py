@@ -227,7 +227,8 @@ def parser() -> Lark:
     """A parser of the grammar in which names of the policy stand for the declared terminals."""
     word = r"(?!(?:FROM|WHERE|GROUP|HAVING|ORDER|LIMIT|WITH|ON|JOIN|AS|AND|OR|NOT)\b)[a-z]\w*"
     name = rf"/(?:{word}\.)?{word}/"
-    key = rf"/(?:{word}\.)?{word}(?:\([^()]*\))?(?: % \d)?|\d/"
+    step = r"(?: (?:%|\/\/|\*|>=) \d+)?"
+    key = rf"/CASE [^()]*? END|(?:{word}\.)?{word}(?:\([^()]*\))?{step}|\d/"
     declared = {
         "COLUMNS": rf"/{word}(?: AS {word})?(?:, {word}(?: AS {word})?)*/",
         "GROUP_KEY": key,

@@ -17,7 +17,7 @@ from probe_sql.errors import Span, SqlError
 from probe_sql.sql.build import call
 from probe_sql.sql.forms.call import Form, NoForm
 from probe_sql.sql.functions.arguments import Argument, Want, checked
-from probe_sql.sql.scalar import Scalar, paren
+from probe_sql.sql.scalar import Scalar, paren, stepped
 from probe_sql.sql.unsupported import check_growth
 from probe_sql.types import SqlType
 
@@ -91,7 +91,7 @@ class Row:
         range_ = self.within(values, type_) if callable(self.within) else self.within
         nullable = bool(self.null_where) or self.nullable(values, type_)
         private = any(value.private for value in values)
-        return Scalar(node, type_, span, *range_, nullable, private)
+        return stepped(Scalar(node, type_, span, *range_, nullable, private))
 
     def taken(self, index: int) -> Argument:
         """What it takes as the argument of this index."""

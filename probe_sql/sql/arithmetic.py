@@ -200,7 +200,7 @@ def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     else:
         node = exp.Mod(this=in_type(a, type_), expression=divisor)
         if b.low is not None and b.high is not None:
-            reach = max(abs(b.low), abs(b.high), Fraction(1)) - 1  # a remainder is smaller
+            reach = max(abs(b.low), abs(b.high), Fraction(2)) - 1  # a remainder is smaller
             low, high = -reach, reach
             if a.low is not None and a.low >= 0:
                 low = Fraction(0)

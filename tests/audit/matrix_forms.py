@@ -42,6 +42,7 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Div: _either("({a}) / ({b})"),
     exp.IntDiv: _either("({a}) // ({b})"),
     exp.Mod: _either("({a}) % ({b})"),
+    exp.WidthBucket: _either("width_bucket({a}, -3, 100, 7)"),
     exp.DPipe: _either("({a}) || ({b})"),
     exp.Is: _either("({a}) IS NULL", "({a}) IS TRUE", "({a}) IS NOT NULL"),
     exp.Between: _either("({a}) BETWEEN ({b}) AND ({c})", "({a}) BETWEEN ({b}) AND ({b})"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Protocol
 
 from sqlglot import exp
@@ -19,20 +18,21 @@ from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate
 from probe_sql.sql.casts import cast
 from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import FUNCTIONS, apply_function
-from probe_sql.sql.functions.arguments import constant_integer, constant_text, require
+from probe_sql.sql.functions.arguments import constant_text, require
 from probe_sql.sql.functions.row import Row
 from probe_sql.sql.scalar import (
     Scalar,
-    clamp,
     nullable_as,
     numeric,
     paren,
     predicate,
+    stepped,
     unify,
     union,
 )
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import UNSUPPORTED, check_growth
+from probe_sql.sql.widths import width_bucket
 from probe_sql.types import BOOLEAN, VARCHAR, Kind
 
 LABELS = "labels"  # on a CASE between constants: these, in their order
@@ -304,7 +304,7 @@ def _coalesce(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     ast = exp.Coalesce(this=branches[0], expressions=branches[1:])
     nullable = all(nullable_as(value, type_) for value in values)
     private = any(value.private for value in values)
-    return Scalar(ast, type_, span, low, high, grid, nullable, private)
+    return stepped(Scalar(ast, type_, span, low, high, grid, nullable, private))
 
 
 def _nullif(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -324,23 +324,14 @@ def _cast(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
 
 
 def _width_bucket(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
-    """1 to n for n buckets of equal width, 0 below them and n + 1 from their end on."""
     parts = ("this", "min_value", "max_value", "num_buckets")
     check_parts(node, parts, binder.source, "width_bucket")
-    value, *given = [binder.bind(node.args[part]) for part in parts]
-    low, high = (end.constant for end in given[:2])
-    count = constant_integer(given[2], 1, 10_000, "the last argument of width_bucket")
-    if not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
-        raise SqlError(
-            "width_bucket takes two numbers of the query, the smaller first",
-            fix="width_bucket(age, 0, 100, 10)",
-            span=span,
-        )
-    shifted = arithmetic("*", arithmetic("-", value, given[0], span), given[2], span)
-    width = arithmetic("-", given[1], given[0], span)
-    whole = apply_function("floor", [divide(shifted, width, span)], span)
-    place = clamp(whole, Fraction(-1), Fraction(count))
-    return cast(arithmetic("+", place, literals.number("1", span), span), "BIGINT", span)
+    given = [node.args.get(part) for part in parts]
+    if None in given:
+        raise SqlError("width_bucket takes 4 arguments", fix="width_bucket(age, 0, 100, 10)",
+                       span=span)  # fmt: skip
+    value, low, high, count = (binder.bind(part) for part in given if part is not None)
+    return width_bucket(value, low, high, count, span)
 
 
 def _log(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:

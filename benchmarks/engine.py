@@ -77,9 +77,13 @@ class Bench:
         self._scans: dict[str, Exact] = {}
 
     def prepared(
-        self, query: workload.Query, *, as_written: bool = False, shown: bool = False,
+        self,
+        query: workload.Query,
+        *,
+        as_written: bool = False,
+        shown: bool = False,
         **options: Any,
-    ) -> Prepared:  # fmt: skip
+    ) -> Prepared:
         """Plan a query, with its ranges as public hints, and scan it unless that was done.
 
         `as_written` undoes what the engine gains by minimising: the tree of the query's text,

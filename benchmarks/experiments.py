@@ -54,9 +54,20 @@ class Cell:
     @property
     def id(self) -> str:
         return "/".join(
-            map(str, (self.experiment, self.dataset, self.shape, self.atoms, self.x,
-                      self.algorithm, *(["shown"] if self.shown else []),
-                      *sorted(self.options.items()))))  # fmt: skip
+            map(
+                str,
+                (
+                    self.experiment,
+                    self.dataset,
+                    self.shape,
+                    self.atoms,
+                    self.x,
+                    self.algorithm,
+                    *(["shown"] if self.shown else []),
+                    *sorted(self.options.items()),
+                ),
+            )
+        )
 
     @property
     def query(self) -> tuple[str, str, str, int, int]:

@@ -54,22 +54,42 @@ def _line(axes: Axes, members: list[Record], algorithm: str, value: str) -> None
     axes.plot(xs, ys, linewidth=1.4, color=style["color"], linestyle=style["linestyle"])
     for x, y, denied in points:
         face = "white" if denied > SHOWN_DENIED else style["color"]
-        axes.plot([x], [y], marker=style["marker"], color=style["color"], markersize=5,
-                  markerfacecolor=face, linestyle="none")  # fmt: skip
+        axes.plot(
+            [x],
+            [y],
+            marker=style["marker"],
+            color=style["color"],
+            markersize=5,
+            markerfacecolor=face,
+            linestyle="none",
+        )
 
 
 def _bound(axes: Axes, at: float, text: str) -> None:
     axes.axhline(at, color="black", linewidth=0.9, linestyle=(0, (5, 3)))
-    axes.annotate(text, (1, at), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-                  fontsize=7)  # fmt: skip
+    axes.annotate(
+        text, (1, at), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7
+    )
 
 
 def _legend(figure: Figure, algorithms: Sequence[str], extra: Sequence[Line2D] = ()) -> None:
     handles = [Line2D([], [], label=name, markersize=5, **STYLE[name]) for name in algorithms]
-    hollow = Line2D([], [], marker="o", color="grey", markerfacecolor="white", linestyle="none",
-                    label=f"hollow: over {SHOWN_DENIED:.0%} of the runs denied")  # fmt: skip
-    figure.legend(handles=[*handles, *extra, hollow], loc="lower center", ncols=5, fontsize=8,
-                  bbox_to_anchor=(0.5, 1.0))  # fmt: skip
+    hollow = Line2D(
+        [],
+        [],
+        marker="o",
+        color="grey",
+        markerfacecolor="white",
+        linestyle="none",
+        label=f"hollow: over {SHOWN_DENIED:.0%} of the runs denied",
+    )
+    figure.legend(
+        handles=[*handles, *extra, hollow],
+        loc="lower center",
+        ncols=5,
+        fontsize=8,
+        bbox_to_anchor=(0.5, 1.0),
+    )
 
 
 _LABELS = {
@@ -123,9 +143,14 @@ def grid(records: list[Record], value: str, shapes: Sequence[str] = SHAPES) -> F
 
 
 def _row(
-    members: list[Record], values: Sequence[str], label: str, *,
-    beta: float | None = BETA, alpha: float | None = ALPHA, diagonal: str | None = None,
-) -> Figure:  # fmt: skip
+    members: list[Record],
+    values: Sequence[str],
+    label: str,
+    *,
+    beta: float | None = BETA,
+    alpha: float | None = ALPHA,
+    diagonal: str | None = None,
+) -> Figure:
     """Panels side by side, one for each value, against what the experiment varies."""
     figure = Figure(figsize=(3.1 * len(values), 2.5), layout="constrained")
     for axes, value in zip(figure.subplots(1, len(values), squeeze=False)[0], values, strict=True):

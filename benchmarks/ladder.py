@@ -62,15 +62,18 @@ def main(argv: list[str] | None = None) -> int:
     out.mkdir(parents=True, exist_ok=True)
     data = out / "data"
     databases = {
-        name: database_of(name, source, data, options.rows, options.seed, console)
-        for name in names
-    }  # fmt: skip
+        name: database_of(name, source, data, options.rows, options.seed, console) for name in names
+    }
     counts = (1, 3, 6) if options.quick else tuple(ATOMS)
     queries = list(product(names, workload.SHAPES, counts))
     wanted = [_cell(*query, name) for query in queries for name in COMPARED]
     settings = {
-        "runs": runs, "seed": options.seed, "z": options.z, "source": source, "rows": options.rows,
-    }  # fmt: skip
+        "runs": runs,
+        "seed": options.seed,
+        "z": options.z,
+        "source": source,
+        "rows": options.rows,
+    }
     store = Store(out / "cells.jsonl", settings)
     todo = [cell for cell in wanted if cell.id not in store.records]
     jobs = jobs_of(todo, databases, runs, options.seed, options.z)
@@ -154,10 +157,15 @@ def _print(records: Sequence[Record], speeds: Sequence[dict[str, Any]], console:
         ratio = found["probe"]["epsilon"] / ours["epsilon"] if ours["epsilon"] else float("inf")
         limit = ours["lower_bound_ratio"]
         table.add_row(
-            dataset, shape, str(atoms), *(_epsilon(found[name]) for name in COMPARED),
-            f"{ratio:.1f}", _rate(ours["fnr"]), _rate(ours["fpr"]),
+            dataset,
+            shape,
+            str(atoms),
+            *(_epsilon(found[name]) for name in COMPARED),
+            f"{ratio:.1f}",
+            _rate(ours["fnr"]),
+            _rate(ours["fpr"]),
             "-" if limit is None else f"{limit:.2f}",
-        )  # fmt: skip
+        )
     console.print(table)
     console.print("In brackets the share of runs that were denied. Rates are of answered runs.")
     for line in speeds:
@@ -195,17 +203,26 @@ def _speeds(rows: int, seed: int, atoms: int = 3) -> list[dict[str, Any]]:
             with Bench(folder / "trips.duckdb", folder / "trips.toml") as bench:
                 for shown in (False, True):
                     prepared = bench.prepared(
-                        query, shown=shown, fnr=BETA, fpr=ALPHA, epsilon=EPSILON_MAX,
+                        query,
+                        shown=shown,
+                        fnr=BETA,
+                        fpr=ALPHA,
+                        epsilon=EPSILON_MAX,
                         algorithm="ladder",
-                    )  # fmt: skip
+                    )
                     bench.run(prepared, seed)
                     begun = time.perf_counter()
                     bench.run(prepared, seed)
-                    found.append({
-                        "groups": groups, "rows": rows, "atoms": atoms, "shown": shown,
-                        "seconds": time.perf_counter() - begun,
-                        "scan_seconds": bench.scan_seconds(prepared),
-                    })  # fmt: skip
+                    found.append(
+                        {
+                            "groups": groups,
+                            "rows": rows,
+                            "atoms": atoms,
+                            "shown": shown,
+                            "seconds": time.perf_counter() - begun,
+                            "scan_seconds": bench.scan_seconds(prepared),
+                        }
+                    )
     return found
 
 

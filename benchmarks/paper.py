@@ -41,8 +41,12 @@ def parser() -> argparse.ArgumentParser:
     add("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
     add("--quick", action="store_true", help=f"everything, with {QUICK_RUNS} runs of each cell")
     add("--out", type=Path, default=Path("benchmarks/results/paper"), help="output folder")
-    add("--source", choices=("auto", "standin", "generated"), default="auto",
-        help=f"the stand-in data of ${DATA_VARIABLE}, or generated rows")  # fmt: skip
+    add(
+        "--source",
+        choices=("auto", "standin", "generated"),
+        default="auto",
+        help=f"the stand-in data of ${DATA_VARIABLE}, or generated rows",
+    )
     add("--rows", type=int, help="rows of generated tables (default: the paper's)")
     add("--z", type=float, default=2.0, help="thresholds: mean + z standard deviations")
     add("--seed", type=int, default=SEED)
@@ -75,8 +79,12 @@ def main(argv: list[str] | None = None) -> int:
         for name in used
     }
     settings = {
-        "runs": runs, "seed": options.seed, "z": options.z, "source": source, "rows": options.rows,
-    }  # fmt: skip
+        "runs": runs,
+        "seed": options.seed,
+        "z": options.z,
+        "source": source,
+        "rows": options.rows,
+    }
     store = Store(out / "cells.jsonl", settings)
     _tell_resumed(store, len(wanted), console)
     todo = [cell for cell in wanted if cell.id not in store.records]
@@ -92,11 +100,17 @@ def main(argv: list[str] | None = None) -> int:
         "seconds": round(time.perf_counter() - begun, 1),
         "resumed": len(todo) < len(wanted),
         "parameters": {
-            **settings, "fnr": BETA, "fpr": ALPHA, "epsilon_max": EPSILON_MAX, "jobs": options.jobs,
-            "datasets": names, "experiments": chosen, "u": {"naive": 0.12, "others": 0.30},
+            **settings,
+            "fnr": BETA,
+            "fpr": ALPHA,
+            "epsilon_max": EPSILON_MAX,
+            "jobs": options.jobs,
+            "datasets": names,
+            "experiments": chosen,
+            "u": {"naive": 0.12, "others": 0.30},
         },
         "records": records,
-    }  # fmt: skip
+    }
     (out / "results.json").write_text(json.dumps(document) + "\n", encoding="utf-8")
     written = [out / "results.json"]
     if not options.no_figures:
@@ -152,12 +166,20 @@ def _tell_resumed(store: Store, wanted: int, console: Console) -> None:
 
 
 def _run(
-    todo: list[Any], databases: dict[str, Path], settings: dict[str, Any], processes: int,
-    store: Store, console: Console,
-) -> None:  # fmt: skip
+    todo: list[Any],
+    databases: dict[str, Path],
+    settings: dict[str, Any],
+    processes: int,
+    store: Store,
+    console: Console,
+) -> None:
     jobs = jobs_of(todo, databases, settings["runs"], settings["seed"], settings["z"])
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeElapsedColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console) as bar:
         line = bar.add_task("cells", total=len(todo))
         for records in run_all(jobs, processes):

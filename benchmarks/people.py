@@ -138,9 +138,14 @@ def _ready(bench: Bench, dataset: Dataset, ask: Asked) -> tuple[workload.Query, 
     """The query with thresholds by the Z-score rule on the table as it is asked, and its truth."""
     ones = [1] * len(ask.aggregates)
     draft = workload.Query(
-        dataset.name, ask.name, len(ones), query(dataset, ask, ones), {}, "",
+        dataset.name,
+        ask.name,
+        len(ones),
+        query(dataset, ask, ones),
+        {},
+        "",
         np.zeros(0, dtype=np.bool_),
-    )  # fmt: skip
+    )
     prepared = bench.prepared(draft, epsilon=EPSILON)
     values = [unsealed(prepared.exact)[atom.measure] for atom in prepared.plan.atoms]
     thresholds = [int(v.mean() + workload.Z_SCORE * v.std()) for v in values]
@@ -151,9 +156,15 @@ def _ready(bench: Bench, dataset: Dataset, ask: Asked) -> tuple[workload.Query, 
 
 
 def _runs(
-    bench: Bench, dataset: Dataset, ready: workload.Query, truth: Mask, algorithm: str, runs: int,
-    unit: str, name: str,
-) -> Record:  # fmt: skip
+    bench: Bench,
+    dataset: Dataset,
+    ready: workload.Query,
+    truth: Mask,
+    algorithm: str,
+    runs: int,
+    unit: str,
+    name: str,
+) -> Record:
     prepared = bench.prepared(ready, fpr=0.1, epsilon=EPSILON, algorithm=algorithm)
     done = [
         bench.judged(prepared, truth, seed_of(SEED, dataset.name, unit, name, algorithm, number))
@@ -163,25 +174,49 @@ def _runs(
     positive = int(np.count_nonzero(truth))
     answered = max(1, len(kept))
     return Record(
-        dataset.name, unit, name, algorithm,
+        dataset.name,
+        unit,
+        name,
+        algorithm,
         sum(run.epsilon for run in kept) / answered,
         sum(run.missed for run in kept) / answered / max(1, positive),
         sum(run.false for run in kept) / answered / max(1, truth.size - positive),
-        1 - len(kept) / len(done), truth.size, positive, 0, runs,
-    )  # fmt: skip
+        1 - len(kept) / len(done),
+        truth.size,
+        positive,
+        0,
+        runs,
+    )
 
 
 def show(records: Sequence[Record]) -> None:
     table = Table(title="row and person: mean epsilon, and errors against the capped table")
-    for name in ("data", "unit", "query", "algorithm", "epsilon", "FNR", "FPR", "denied",
-                 "satisfied", "changed by caps"):  # fmt: skip
+    for name in (
+        "data",
+        "unit",
+        "query",
+        "algorithm",
+        "epsilon",
+        "FNR",
+        "FPR",
+        "denied",
+        "satisfied",
+        "changed by caps",
+    ):
         table.add_column(name)
     for r in records:
         table.add_row(
-            r.dataset, r.unit, r.query, r.algorithm, f"{r.epsilon:.3g}", f"{r.fnr:.3f}",
-            f"{r.fpr:.3f}", f"{r.denied:.0%}", f"{r.satisfied} of {r.groups}",
+            r.dataset,
+            r.unit,
+            r.query,
+            r.algorithm,
+            f"{r.epsilon:.3g}",
+            f"{r.fnr:.3f}",
+            f"{r.fpr:.3f}",
+            f"{r.denied:.0%}",
+            f"{r.satisfied} of {r.groups}",
             str(r.changed_by_caps),
-        )  # fmt: skip
+        )
     Console(width=150).print(table)
 
 

@@ -34,9 +34,13 @@ def commit() -> str:
 def provenance(seed: int) -> dict[str, Any]:
     """What a reader needs to repeat a run."""
     return {
-        "commit": commit(), "seed": seed, "python": platform.python_version(),
-        "duckdb": version("duckdb"), "numpy": version("numpy"), "cores": os.cpu_count(),
-    }  # fmt: skip
+        "commit": commit(),
+        "seed": seed,
+        "python": platform.python_version(),
+        "duckdb": version("duckdb"),
+        "numpy": version("numpy"),
+        "cores": os.cpu_count(),
+    }
 
 
 def write_records(
@@ -44,7 +48,9 @@ def write_records(
 ) -> None:
     """Write the records of a run, dataclasses all, with what is needed to repeat it."""
     document = {
-        **provenance(seed), "benchmark": benchmark, **more,
+        **provenance(seed),
+        "benchmark": benchmark,
+        **more,
         "records": [asdict(record) for record in records],
-    }  # fmt: skip
+    }
     path.write_text(json.dumps(document, indent=1) + "\n")

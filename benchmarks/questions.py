@@ -169,10 +169,17 @@ def _record(question: str, sql: str, way: str, true: set[Any], answers: Sequence
         return fmean(counts) if counts else None
 
     return Record(
-        question, sql, way, len(given), len(given) - len(lists), len(true),
-        mean([len(one) for one in lists]), mean([len(one - true) for one in lists]),
-        mean([len(true - one) for one in lists]), fmean(a.privacy.epsilon for a in given),
-    )  # fmt: skip
+        question,
+        sql,
+        way,
+        len(given),
+        len(given) - len(lists),
+        len(true),
+        mean([len(one) for one in lists]),
+        mean([len(one - true) for one in lists]),
+        mean([len(true - one) for one in lists]),
+        fmean(a.privacy.epsilon for a in given),
+    )
 
 
 def show(records: Sequence[Record], console: Console) -> None:

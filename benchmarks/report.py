@@ -96,7 +96,8 @@ def _head(document: dict[str, Any]) -> str:
     settings = document["parameters"]
     rows = {
         "data": "the stand-in data sets (green taxis, online retail, a virtual campus)"
-        if settings["source"] == "standin" else "rows generated from the seed",
+        if settings["source"] == "standin"
+        else "rows generated from the seed",
         "runs of each cell": settings["runs"],
         "thresholds": f"mean + {settings['z']:g} standard deviations over the groups",
         "bounds": f"beta = {BETA:g}, alpha = {ALPHA:g}, epsilon_max = {EPSILON_MAX:g}",
@@ -104,7 +105,7 @@ def _head(document: dict[str, Any]) -> str:
         "seed, commit": f"{document['seed']}, {document['commit']}",
         "time": f"{document['seconds']:g} s with {settings['jobs']} processes on"
         f" {document['cores']} cores" + (", resumed" if document["resumed"] else ""),
-    }  # fmt: skip
+    }
     body = "".join(
         f"<tr><th class='text'>{name}</th><td class='text'>{html.escape(str(value))}</td></tr>"
         for name, value in rows.items()
@@ -174,8 +175,11 @@ def _split_table(records: list[Record]) -> str:
     rows = []
     for beta in SPLIT_BETAS:
         for share in SPLITS:
-            own = [r for r in select(records, experiment="split", x=share)
-                   if r["options"]["fnr"] == beta]  # fmt: skip
+            own = [
+                r
+                for r in select(records, experiment="split", x=share)
+                if r["options"]["fnr"] == beta
+            ]
             if not own:
                 continue
             loss, rate = _PAPER_SPLIT[beta, share]

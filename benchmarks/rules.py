@@ -61,8 +61,9 @@ def fnr_zero(records: list[Record]) -> Finding:
 
 
 def fpr_held(records: list[Record]) -> Finding:
-    cells = [r for r in _known(select(records, experiment="atoms"), "fpr")
-             if r["algorithm"] in PROBES]  # fmt: skip
+    cells = [
+        r for r in _known(select(records, experiment="atoms"), "fpr") if r["algorithm"] in PROBES
+    ]
     good = [r for r in cells if r["fpr"] <= ALPHA]
     worst = max(cells, key=lambda r: r["fpr"])
     return _verdict(len(good), len(cells)), (
@@ -357,8 +358,9 @@ def average_higher(records: list[Record]) -> Finding:
     averages = _keyed(select(records, experiment="average"), "atoms", "algorithm")
     counts = _keyed(
         select(records, experiment="atoms", dataset="sales", shape="conjunction"),
-        "atoms", "algorithm",
-    )  # fmt: skip
+        "atoms",
+        "algorithm",
+    )
     keys = [key for key in averages if key in counts and averages[key]["denied"] < 0.1]
     if not keys:
         return "partly", "counts were not run"
@@ -398,9 +400,7 @@ def _series(records: list[Record], algorithm: str) -> list[list[Record]]:
     """For each dataset and shape, an algorithm's cells by number of atoms."""
     own = select(records, experiment="atoms", algorithm=algorithm)
     keys = dict.fromkeys((r["dataset"], r["shape"]) for r in own)
-    return [
-        sorted(select(own, dataset=d, shape=s), key=lambda r: r["atoms"]) for d, s in keys
-    ]  # fmt: skip
+    return [sorted(select(own, dataset=d, shape=s), key=lambda r: r["atoms"]) for d, s in keys]
 
 
 def _name(record: Record) -> str:

@@ -101,10 +101,8 @@ def _record(cell: Cell, query: workload.Query, runs: Sequence[Run]) -> Record:
         "fpr": rate([run.false for run in answered], groups - positives),
         "denied": 1 - len(answered) / len(runs),
         "min_entropy": float(np.mean([run.min_entropy for run in runs])),
-        "runs": [
-            {name: _short(value) for name, value in asdict(run).items()} for run in runs
-        ],
-    }  # fmt: skip
+        "runs": [{name: _short(value) for name, value in asdict(run).items()} for run in runs],
+    }
 
 
 def _short(value: Any) -> Any:

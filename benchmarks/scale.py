@@ -135,10 +135,12 @@ def started() -> Iterator[Any]:
 
     builder = SparkSession.builder.master("local[*]").appName("scale")
     for name, value in {
-        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "OFF", "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.driver.memory": "2g",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
-    }.items():  # fmt: skip
+    }.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     try:
@@ -174,10 +176,14 @@ def show(records: Sequence[Record]) -> None:
         table.add_column(name, justify="left" if name == "engine" else "right")
     for r in records:
         table.add_row(
-            r.engine, f"{r.rows:,}", f"{r.megabytes:,}", f"{r.plain_seconds:.2f}",
-            f"{r.private_seconds:.2f}", f"{r.ratio:.2f}",
+            r.engine,
+            f"{r.rows:,}",
+            f"{r.megabytes:,}",
+            f"{r.plain_seconds:.2f}",
+            f"{r.private_seconds:.2f}",
+            f"{r.ratio:.2f}",
             f"{r.rows / MILLION / r.private_seconds:.1f}",
-        )  # fmt: skip
+        )
     Console(width=100).print(table)
 
 
@@ -192,10 +198,12 @@ def plot(records: Sequence[Record], path: Path) -> None:
     for engine, color in (("DuckDB", "tab:orange"), ("Spark", "tab:blue")):
         mine = [record for record in records if record.engine == engine]
         rows = [record.rows for record in mine]
-        axes.loglog(rows, [r.private_seconds for r in mine], "o-", color=color,
-                    label=f"{engine}, private")  # fmt: skip
-        axes.loglog(rows, [r.plain_seconds for r in mine], "x--", color=color,
-                    label=f"{engine}, plain")  # fmt: skip
+        axes.loglog(
+            rows, [r.private_seconds for r in mine], "o-", color=color, label=f"{engine}, private"
+        )
+        axes.loglog(
+            rows, [r.plain_seconds for r in mine], "x--", color=color, label=f"{engine}, plain"
+        )
     axes.set_xlabel("rows")
     axes.set_ylabel("seconds")
     axes.grid(True, which="both", alpha=0.25)

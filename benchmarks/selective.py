@@ -47,9 +47,15 @@ def _query(dataset: Dataset, sql: str, row: Floats, cut: int) -> workload.Query:
 
 
 def _record(
-    bench: Bench, query: workload.Query, row: Floats, cut: int, share: float, kind: str,
-    runs: int, seed: int,
-) -> Record:  # fmt: skip
+    bench: Bench,
+    query: workload.Query,
+    row: Floats,
+    cut: int,
+    share: float,
+    kind: str,
+    runs: int,
+    seed: int,
+) -> Record:
     options: dict[str, Any] = {"fnr": BETA, kind: ALPHA, "epsilon": ENOUGH, "algorithm": "ladder"}
     prepared = bench.prepared(query, **options)
     found = [
@@ -68,12 +74,20 @@ def _record(
     false = float(np.mean([run.false for run in found]))
     missed = float(np.mean([run.missed for run in found]))
     return {
-        "dataset": query.dataset, "sql": query.sql, "share": share, "bound": kind,
-        "groups": row.size, "true": true, "epsilon": epsilon, "false": false,
-        "missed": missed, "listed": true - missed + false, "lower_bound": limit,
+        "dataset": query.dataset,
+        "sql": query.sql,
+        "share": share,
+        "bound": kind,
+        "groups": row.size,
+        "true": true,
+        "epsilon": epsilon,
+        "false": false,
+        "missed": missed,
+        "listed": true - missed + false,
+        "lower_bound": limit,
         "lower_bound_ratio": epsilon / limit if limit > 0 else None,
         "nearby_ratio": epsilon / nearby if nearby > 0 else None,
-    }  # fmt: skip
+    }
 
 
 def show(found: Sequence[Record], console: Console) -> None:
@@ -92,9 +106,14 @@ def show(found: Sequence[Record], console: Console) -> None:
             true = sum(r["true"] for r in part)
             negatives = sum(r["groups"] - r["true"] for r in part)
             table.add_row(
-                kind, f"{share:.0%}", str(len(ratios)), f"{np.median(ratios):.2f}",
-                f"{max(ratios):.2f}", f"{max(r['nearby_ratio'] or 0 for r in part):.2f}",
+                kind,
+                f"{share:.0%}",
+                str(len(ratios)),
+                f"{np.median(ratios):.2f}",
+                f"{max(ratios):.2f}",
+                f"{max(r['nearby_ratio'] or 0 for r in part):.2f}",
                 f"{sum(r['missed'] for r in part) / max(true, 1):.3f}",
-                f"{false / max(negatives, 1):.3f}", f"{false / max(listed, 1e-9):.3f}",
-            )  # fmt: skip
+                f"{false / max(negatives, 1):.3f}",
+                f"{false / max(listed, 1e-9):.3f}",
+            )
     console.print(table)

@@ -145,9 +145,13 @@ def show(records: Sequence[Record]) -> None:
         table.add_column(name, justify="right")
     for r in records:
         table.add_row(
-            f"{r.rows:,}", f"{r.groups:,}", str(r.atoms), f"{r.ratio:.2f}",
-            f"{r.plain_seconds:.3f}", f"{r.private_seconds:.3f}",
-        )  # fmt: skip
+            f"{r.rows:,}",
+            f"{r.groups:,}",
+            str(r.atoms),
+            f"{r.ratio:.2f}",
+            f"{r.plain_seconds:.3f}",
+            f"{r.private_seconds:.3f}",
+        )
     Console().print(table)
 
 

@@ -178,10 +178,18 @@ def measure(rows: int, repeats: int, threads: int, memory: str) -> list[Record]:
                         alone, later = _in_turn(path, db, text, repeats, threads)
                 records.append(
                     Record(
-                        rows, people, caps, query, alone, first / alone if fresh else None,
-                        once / alone, later / alone, most["memory"], most["spilled"],
+                        rows,
+                        people,
+                        caps,
+                        query,
+                        alone,
+                        first / alone if fresh else None,
+                        once / alone,
+                        later / alone,
+                        most["memory"],
+                        most["spilled"],
                     )
-                )  # fmt: skip
+                )
                 print(records[-1], file=sys.stderr, flush=True)
     return records
 
@@ -219,10 +227,16 @@ def show(records: Sequence[Record]) -> None:
         table.add_column(name, justify="left" if name in ("caps", "query") else "right")
     for r in records:
         table.add_row(
-            f"{r.rows:,}", r.caps, r.query, f"{r.plain_seconds:.3f}",
-            "" if r.first is None else f"{r.first:.1f}", f"{r.reopened:.2f}", f"{r.later:.2f}",
-            f"{r.memory_mib:,}", f"{r.spilled_mib:,}",
-        )  # fmt: skip
+            f"{r.rows:,}",
+            r.caps,
+            r.query,
+            f"{r.plain_seconds:.3f}",
+            "" if r.first is None else f"{r.first:.1f}",
+            f"{r.reopened:.2f}",
+            f"{r.later:.2f}",
+            f"{r.memory_mib:,}",
+            f"{r.spilled_mib:,}",
+        )
     Console(width=140).print(table)
 
 

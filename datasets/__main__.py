@@ -26,9 +26,11 @@ datasets/NAME/policy.toml and datasets/NAME/queries.sql.
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(
-        prog="python -m datasets", description=__doc__, epilog=_EXAMPLES,
+        prog="python -m datasets",
+        description=__doc__,
+        epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     commands = top.add_subparsers(dest="command", required=True)
     generated = commands.add_parser("generate", help="make rows from a seed")
     standin = commands.add_parser("standin", help="load the stand-in data")

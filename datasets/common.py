@@ -152,9 +152,11 @@ def columns_of(connection: Connection, source: str) -> dict[str, str]:
 
 
 def renamed(
-    connection: Connection, source: str, names: dict[str, tuple[str, tuple[str, ...]]],
+    connection: Connection,
+    source: str,
+    names: dict[str, tuple[str, tuple[str, ...]]],
     optional: Iterable[str] = (),
-) -> str:  # fmt: skip
+) -> str:
     """SELECT list that brings published columns to canonical names and types.
 
     `names` maps a canonical name to its type and the published spellings, in any case. Values

@@ -76,10 +76,11 @@ def underline(sql: str, span: Span) -> str:
     before, marked, after = (
         visible(part.replace("\t", " "))
         for part in (
-            sql[line_start:start], sql[start : min(end, line_end)],
+            sql[line_start:start],
+            sql[start : min(end, line_end)],
             sql[max(start, min(end, line_end)) : line_end],
         )
-    )  # fmt: skip
+    )
     line = before + marked + after
     width = max(1, len(marked))
     # Very long lines are cut to a window around the mark: the mark must stay in sight.

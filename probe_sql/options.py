@@ -78,33 +78,59 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         for option in (
             Option("fnr", "number", "beta: bound on the probability of missing a group", 0, 0.5),
             Option("fpr", "number", "alpha: bound on the rate of false groups", 0, 1),
-            Option("fdr", "number", "gamma: bound on the share of false groups among those listed",
-                   0, 1),
+            Option(
+                "fdr",
+                "number",
+                "gamma: bound on the share of false groups among those listed",
+                0,
+                1,
+            ),
             Option("epsilon", "number", "the most this query may spend", 0, 1e6),
             Option("algorithm", "choice", "how the query is answered", choices=NAMES),
+            Option("primary", "choice", "which error is bounded a priori", choices=("fnr", "fpr")),
             Option(
-                "primary", "choice", "which error is bounded a priori", choices=("fnr", "fpr")
+                "u",
+                "number",
+                "uncertain region at the start, as a share of the range",
+                0,
+                1,
+                closed=True,
             ),
-            Option("u", "number", "uncertain region at the start, as a share of the range",
-                   0, 1, closed=True),
             Option("split", "number", "share of beta for the first of two phases", 0, 1),
             Option("steps", "integer", "most steps m for an atom", 0, 64, closed=True),
             Option("fine_steps", "integer", "fine steps m_f for each step", 0, 64, closed=True),
-            Option("margin", "margin", "half-width of shown values: a number, or a share as text",
-                   0),
+            Option(
+                "margin", "margin", "half-width of shown values: a number, or a share as text", 0
+            ),
             Option("confidence", "number", "probability that the margin holds", 0, 1),
-            Option("spend", "choice", "the least that suffices, or all of epsilon",
-                   choices=("least", "all")),
-            Option("on_exhausted", "choice", "at the end of the budget: deny, or mark what is open",
-                   choices=("deny", "mark")),
-            Option("fpr_scope", "choice", "what fpr bounds: the rate over all, or each group",
-                   choices=("rate", "group")),
-            Option("proof", "choice", "how fpr and fdr are proved: up to a normal tail, or fully",
-                   choices=("audited", "strict")),
+            Option(
+                "spend",
+                "choice",
+                "the least that suffices, or all of epsilon",
+                choices=("least", "all"),
+            ),
+            Option(
+                "on_exhausted",
+                "choice",
+                "at the end of the budget: deny, or mark what is open",
+                choices=("deny", "mark"),
+            ),
+            Option(
+                "fpr_scope",
+                "choice",
+                "what fpr bounds: the rate over all, or each group",
+                choices=("rate", "group"),
+            ),
+            Option(
+                "proof",
+                "choice",
+                "how fpr and fdr are proved: up to a normal tail, or fully",
+                choices=("audited", "strict"),
+            ),
             Option("fuse", "flag", "one scan for all atoms (true) or one for each (false)"),
         )
     }
-)  # fmt: skip
+)
 
 
 def _margins(value: Any) -> dict[str, Any]:
@@ -215,10 +241,11 @@ def _agreed_to_spend(accuracy: Accuracy) -> None:
             fix=f"algorithm = '{BEYOND[0]}', or leave spend out",
         )
     named = {
-        "fdr": accuracy.fdr is not None, "fpr": accuracy.fpr < UNBOUNDED,
+        "fdr": accuracy.fdr is not None,
+        "fpr": accuracy.fpr < UNBOUNDED,
         "primary = 'fpr'": accuracy.primary == "fpr",
         "fpr_scope = 'group'": accuracy.fpr_scope == "group",
-    }  # fmt: skip
+    }
     for option in (name for name, given in named.items() if given):
         raise AccuracyError(
             f"{option} and spend = 'all' exclude each other",

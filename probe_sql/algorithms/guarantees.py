@@ -143,9 +143,15 @@ def denied() -> Guarantee:
 
 
 def _two(
-    accuracy: Accuracy, other: str, rate: float | None, capped: bool, after: str = "",
-    fdr: float | None = None, kind: str = "", doubt: float | None = None,
-) -> Guarantee:  # fmt: skip
+    accuracy: Accuracy,
+    other: str,
+    rate: float | None,
+    capped: bool,
+    after: str = "",
+    fdr: float | None = None,
+    kind: str = "",
+    doubt: float | None = None,
+) -> Guarantee:
     side = accuracy.primary == "fpr"
     first = _MISS[side].format(bound=accuracy.prior_bound)
     text = f"{first[0].upper()}{first[1:]}{after}; {other}."

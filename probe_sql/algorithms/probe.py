@@ -173,11 +173,16 @@ class _Run:
         estimate = estimate_fps(reading, result)
         self.record.trace.append(
             Step(
-                self._atom(leaf).name, phase, reading.region, reading.beta, epsilon,
-                int(np.count_nonzero(groups)), estimate.false_positives,
+                self._atom(leaf).name,
+                phase,
+                reading.region,
+                reading.beta,
+                epsilon,
+                int(np.count_nonzero(groups)),
+                estimate.false_positives,
                 estimate.allowed(self.alpha),
             )
-        )  # fmt: skip
+        )
 
     def _flagged(self, result: Mask) -> list[int]:
         """The leaves whose estimated false positives are more than their share of alpha.

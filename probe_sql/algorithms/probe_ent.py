@@ -147,9 +147,12 @@ class _Run:
         spec, steps = self.task.atoms[atom], self.task.accuracy.steps
         share = beta / steps
         state = _State(
-            np.zeros(self.task.groups, dtype=np.int64), self.nothing, groups,
-            tslm.first_region(share_of(self.task.accuracy), spec), 0.0,
-        )  # fmt: skip
+            np.zeros(self.task.groups, dtype=np.int64),
+            self.nothing,
+            groups,
+            tslm.first_region(share_of(self.task.accuracy), spec),
+            0.0,
+        )
         may, must = self._reach(atom, True), self._reach(atom, False)
         for step in range(1, steps + 1):
             epsilon = tslm.epsilon(spec.delta, share, state.region)
@@ -209,11 +212,16 @@ class _Run:
     ) -> None:
         self.record.trace.append(
             Step(
-                spec.name, step, before.region, share, epsilon,
-                int(np.count_nonzero(before.open)), estimate.false_positives,
+                spec.name,
+                step,
+                before.region,
+                share,
+                epsilon,
+                int(np.count_nonzero(before.open)),
+                estimate.false_positives,
                 estimate.allowed(self.alpha),
             )
-        )  # fmt: skip
+        )
 
 
 def _settle(state: _State, drawn: Ints, share: float) -> _State:

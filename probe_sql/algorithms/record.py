@@ -75,17 +75,25 @@ class Record:
     ) -> Outcome:
         """The outcome of a run that came to its end, or that marks what it left open."""
         return Outcome(
-            returned, "answered", guarantee, tuple(self.trace), self._noisy,
-            details=self._details(details), certain=certain,
-        )  # fmt: skip
+            returned,
+            "answered",
+            guarantee,
+            tuple(self.trace),
+            self._noisy,
+            details=self._details(details),
+            certain=certain,
+        )
 
     def deny(self, why: str, **details: Any) -> Outcome:
         """The outcome of a run that hit a limit: no group, no value, the loss of its draws."""
         return Outcome(
-            np.zeros(self.task.groups, dtype=np.bool_), "denied",
+            np.zeros(self.task.groups, dtype=np.bool_),
+            "denied",
             guarantees.denied(),
-            tuple(self.trace), denial=why, details=self._details(details),
-        )  # fmt: skip
+            tuple(self.trace),
+            denial=why,
+            details=self._details(details),
+        )
 
     def deny_budget(
         self, what: str, draws: Sequence[Draw], reveals: Sequence[Draw] = (), **details: Any

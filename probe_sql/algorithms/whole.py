@@ -117,10 +117,21 @@ def level_at(epsilon: float, delta: int, miss: float, groups: int) -> Level:
     coin = (miss * (1 + p) * math.exp(rate * reach) - p) / -math.expm1(-rate)
     certain = distance(rate, _DOUBT / groups)
     return Level(
-        epsilon, rate, miss, reach, min(max(coin, 0.0), 1.0), judged=False, kill=certain,
-        look=0.0, settle=certain, stake=0.0, apart=certain, certain=certain, sure=certain,
+        epsilon,
+        rate,
+        miss,
+        reach,
+        min(max(coin, 0.0), 1.0),
+        judged=False,
+        kill=certain,
+        look=0.0,
+        settle=certain,
+        stake=0.0,
+        apart=certain,
+        certain=certain,
+        sure=certain,
         last=True,
-    )  # fmt: skip
+    )
 
 
 def wrong_ones(level: Level, x: Ints, returned: Mask) -> Wrong:

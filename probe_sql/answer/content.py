@@ -41,11 +41,19 @@ class Privacy:
     def as_dict(self) -> dict[str, Any]:
         """The figures, as `query --format json` prints them."""
         return {
-            "epsilon": self.epsilon, "epsilon_max": self.epsilon_max, "fnr": self.fnr,
-            "fpr": self.fpr, "fdr": self.fdr, "algorithm": self.algorithm,
-            "remaining": self.remaining, "unit": self.unit, "min_entropy": self.min_entropy,
-            "number": self._number(), "sentence": self.sentence, "guarantee": self.guarantee,
-        }  # fmt: skip
+            "epsilon": self.epsilon,
+            "epsilon_max": self.epsilon_max,
+            "fnr": self.fnr,
+            "fpr": self.fpr,
+            "fdr": self.fdr,
+            "algorithm": self.algorithm,
+            "remaining": self.remaining,
+            "unit": self.unit,
+            "min_entropy": self.min_entropy,
+            "number": self._number(),
+            "sentence": self.sentence,
+            "guarantee": self.guarantee,
+        }
 
     def _number(self) -> dict[str, Any] | None:
         """The one number that decided, the level at which the walk ended, and its balance S."""
@@ -53,9 +61,11 @@ class Privacy:
             return None
         last = self.trace[-1]
         return {
-            "name": last.atom, "level": last.phase, "epsilon": last.epsilon,
+            "name": last.atom,
+            "level": last.phase,
+            "epsilon": last.epsilon,
             "balance": last.balance,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,9 +74,15 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
     hidden = int((high[rest] >= low[first].min()).sum())
     edge = sign * float(high[rest].max())
     return Top(
-        figure.name, order[0].descending, limit, len(ordered), certain, hidden,
-        edge if np.isfinite(edge) else None, plan.accuracy.confidence,
-    )  # fmt: skip
+        figure.name,
+        order[0].descending,
+        limit,
+        len(ordered),
+        certain,
+        hidden,
+        edge if np.isfinite(edge) else None,
+        plan.accuracy.confidence,
+    )
 
 
 def _intervals(figure: Figure, shown: Shown) -> tuple[Floats, Floats]:

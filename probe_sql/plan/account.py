@@ -131,9 +131,12 @@ def _filters(measure: Measure, tallies: Sequence[Tally]) -> list[Scalar | None]:
 
 
 def _cliques(
-    together: Sequence[Sequence[bool]], chosen: list[int], candidates: list[int],
-    excluded: list[int], found: list[tuple[int, ...]],
-) -> None:  # fmt: skip
+    together: Sequence[Sequence[bool]],
+    chosen: list[int],
+    candidates: list[int],
+    excluded: list[int],
+    found: list[tuple[int, ...]],
+) -> None:
     """Maximal cliques (Bron and Kerbosch, with a pivot)."""
     if not candidates and not excluded:
         found.append(tuple(sorted(chosen)))
@@ -141,10 +144,12 @@ def _cliques(
     pivot = max([*candidates, *excluded], key=lambda v: sum(together[v][u] for u in candidates))
     for v in [u for u in candidates if u == pivot or not together[pivot][u]]:
         _cliques(
-            together, [*chosen, v],
+            together,
+            [*chosen, v],
             [u for u in candidates if u != v and together[v][u]],
-            [u for u in excluded if u != v and together[v][u]], found,
-        )  # fmt: skip
+            [u for u in excluded if u != v and together[v][u]],
+            found,
+        )
         candidates = [u for u in candidates if u != v]
         excluded = [*excluded, v]
 

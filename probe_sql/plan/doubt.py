@@ -51,12 +51,14 @@ class Doubt:
             "error": "missed" if self.missed else "listed wrongly",
             "zones": [
                 {
-                    "name": zone.name, "sql": zone.sql, "widths": list(zone.widths),
+                    "name": zone.name,
+                    "sql": zone.sql,
+                    "widths": list(zone.widths),
                     "divided_by_rows": zone.average,
                 }
                 for zone in self.zones
             ],
-        }  # fmt: skip
+        }
 
     @property
     def title(self) -> str:

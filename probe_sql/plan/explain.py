@@ -91,16 +91,23 @@ def explain(plan: Plan, groups: int | None = None) -> Explanation:
     draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
     promise = algorithm.guarantee(accuracy, capped=people is not None)
     return Explanation(
-        plan, first, draws, loss,
-        loss if plan.figures or first.everything
+        plan,
+        first,
+        draws,
+        loss,
+        loss
+        if plan.figures or first.everything
         else _unminimised(plan, outline, algorithm, people),
         _worst(plan, first, loss),
-        () if plan.engine is None
+        ()
+        if plan.engine is None
         else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
-        promise.text, people,
-        doubt(plan, draws, loss.epsilon, most) if promise.kind else None, groups,
+        promise.text,
+        people,
+        doubt(plan, draws, loss.epsilon, most) if promise.kind else None,
+        groups,
         value_costs(outline),
-    )  # fmt: skip
+    )
 
 
 def _spent(plan: Plan, first: FirstDraws) -> list[float]:
@@ -155,9 +162,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "caps": None if explanation.people is None else explanation.people.as_dict(),
         "keys": [{"name": k.name, "domain": keys_text(k.keys)} for k in plan.query.keys],
         "groups": explanation.groups,
-        "atoms": [
-            _atom_dict(plan, number, draw) for number, draw in enumerate(explanation.draws)
-        ],
+        "atoms": [_atom_dict(plan, number, draw) for number, draw in enumerate(explanation.draws)],
         "aggregates": [
             {"sql": a.text, "measures": [f"m{index}" for index in a.measures]}
             for a in plan.aggregates
@@ -184,11 +189,12 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "epsilon_least": plan.least.epsilon,
         "epsilon_failure": plan.failure.epsilon,
         "accuracy": accuracy.as_dict(),
-        "scan_sql": explanation.scans[0] if accuracy.fuse and explanation.scans
+        "scan_sql": explanation.scans[0]
+        if accuracy.fuse and explanation.scans
         else list(explanation.scans) or None,
         "guarantee": explanation.guarantee,
         "notices": list(plan.notices),
-    }  # fmt: skip
+    }
 
 
 def _number_dict(explanation: Explanation) -> dict[str, Any] | None:
@@ -196,9 +202,7 @@ def _number_dict(explanation: Explanation) -> dict[str, Any] | None:
     first = explanation.first
     if first.number is None:
         return None
-    return {
-        "name": first.number, "level": 1, "epsilon": explanation.epsilon_first, "balance": None,
-    }  # fmt: skip
+    return {"name": first.number, "level": 1, "epsilon": explanation.epsilon_first, "balance": None}
 
 
 def _atom_dict(plan: Plan, number: int, draw: FirstDraw) -> dict[str, Any]:
@@ -289,8 +293,10 @@ def _groups_text(explanation: Explanation) -> str:
 def _options_text(plan: Plan) -> str:
     a = plan.accuracy
     bounds: dict[str, Any] = {
-        "fnr": a.fnr, "fpr": a.fpr if a.fpr < UNBOUNDED else None, "fdr": a.fdr
-    }  # fmt: skip
+        "fnr": a.fnr,
+        "fpr": a.fpr if a.fpr < UNBOUNDED else None,
+        "fdr": a.fdr,
+    }
     if plan.figures:
         own = {f"margin of {name}": margin for name, margin in a.margins.items()}
         bounds = {"margin": a.margin, **own, "confidence": a.confidence}
@@ -343,11 +349,15 @@ def _tree_lines(explanation: Explanation) -> list[str]:
         atom, draw, text = plan.atoms[number], explanation.draws[number], plan.origins[number].text
         table.append(
             (
-                f"{label}{atom.name} {text}", normal_form(plan, number),
+                f"{label}{atom.name} {text}",
+                normal_form(plan, number),
                 f"{atom.delta:,}",
-                f"{atom.range:,.0f}", f"{draw.region:,}", f"{draw.beta:.3g}", f"{draw.epsilon:.3g}",
+                f"{atom.range:,.0f}",
+                f"{draw.region:,}",
+                f"{draw.beta:.3g}",
+                f"{draw.epsilon:.3g}",
             )
-        )  # fmt: skip
+        )
     return text_lines(Grid(head, table, table, frozenset(range(2, len(head)))), rule=False)
 
 
@@ -363,9 +373,12 @@ def _tree(
     for index, part in enumerate(formula.parts):
         last = index == len(formula.parts) - 1
         _tree(
-            part, indent + ("`- " if last else "|- "), indent + ("   " if last else "|  "), plan,
+            part,
+            indent + ("`- " if last else "|- "),
+            indent + ("   " if last else "|  "),
+            plan,
             rows,
-        )  # fmt: skip
+        )
 
 
 def _cost_lines(explanation: Explanation) -> list[str]:

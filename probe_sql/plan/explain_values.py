@@ -32,11 +32,14 @@ class ValueCost:
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
         return {
-            "name": self.name, "kind": self.kind,
+            "name": self.name,
+            "kind": self.kind,
             "measures": [f"m{index}" for index in self.measures],
-            "epsilon": self.epsilon, "margin": self.margin, "margin_rows": self.rows,
+            "epsilon": self.epsilon,
+            "margin": self.margin,
+            "margin_rows": self.rows,
             "margin_share": self.share,
-        }  # fmt: skip
+        }
 
 
 def value_costs(task: Task) -> tuple[ValueCost, ...]:
@@ -50,12 +53,15 @@ def value_costs(task: Task) -> tuple[ValueCost, ...]:
         margin, asked = expected_margin(task, figure, found), task.accuracy.margin_of(figure.name)
         costs.append(
             ValueCost(
-                figure.name, figure.kind, measures, max(found.most[m] for m in measures),
+                figure.name,
+                figure.kind,
+                measures,
+                max(found.most[m] for m in measures),
                 None if math.isnan(margin) else margin,
                 figure.rows if figure.kind == "mean" else None,
                 None if climb_of(task, figure) is None else str(asked),
             )
-        )  # fmt: skip
+        )
     return tuple(costs)
 
 

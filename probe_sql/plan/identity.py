@@ -58,9 +58,12 @@ def domain(scan: Scan) -> bytes:
 
 
 def question(
-    scan: Scan, atoms: Sequence[Atom], thresholds: Sequence[Threshold | None], formula: Formula,
+    scan: Scan,
+    atoms: Sequence[Atom],
+    thresholds: Sequence[Threshold | None],
+    formula: Formula,
     surroundings: Surroundings,
-) -> str:  # fmt: skip
+) -> str:
     """Give the digest that a question shares with every way to ask it, and with no other.
 
     It covers which groups HAVING selects, and from what: private table, unit with its caps and
@@ -114,9 +117,12 @@ def measure(scan: Scan, number: int) -> str:
     owners = _owners(scan.relation)
     found = scan.measures[number]
     parts: Value = (
-        _VERSION, "measure", _columns(_behind(scan, found), scan, owners),
-        *_measure(scan, found, 1, _writer(owners)), found.delta,
-    )  # fmt: skip
+        _VERSION,
+        "measure",
+        _columns(_behind(scan, found), scan, owners),
+        *_measure(scan, found, 1, _writer(owners)),
+        found.delta,
+    )
     return hashlib.sha256(encode(parts)).hexdigest()
 
 
@@ -128,9 +134,11 @@ def figure(scan: Scan, value: Figure) -> str:
     """
     left_out = ("name", "output", "rows", "parts")
     parts: Value = (
-        _VERSION, "figure", _fields(value, left_out),
+        _VERSION,
+        "figure",
+        _fields(value, left_out),
         tuple((measure(scan, part.measure), _fields(part, ("measure",))) for part in value.parts),
-    )  # fmt: skip
+    )
     return hashlib.sha256(encode(parts)).hexdigest()
 
 
@@ -216,12 +224,15 @@ def _measure(
 ) -> tuple[Value, Value, Value]:
     """The terms of a measure times a sign, its guards, and where they cut it off."""
     terms = frozenset(
-        encode((
-            sign * term.coefficient, _weight(scan.tallies[term.tally], written),
-            _multiplier(term.multiplier, written),
-        ))
+        encode(
+            (
+                sign * term.coefficient,
+                _weight(scan.tallies[term.tally], written),
+                _multiplier(term.multiplier, written),
+            )
+        )
         for term in value.terms
-    )  # fmt: skip
+    )
     guards = frozenset(_weight(scan.tallies[guard], written) for guard in value.guards)
     return terms, guards, _threshold(value.guard_threshold, written) if guards else None
 

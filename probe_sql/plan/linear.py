@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.logic.merge_thresholds import HalfLine
 from probe_sql.plan import identity
 from probe_sql.plan.tally import Tally
 from probe_sql.plan.weights import positive_of, present_of, tally_of
@@ -130,8 +131,11 @@ def add(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
     if a is None:
         left, right, a = right, left, b
     elif b is not None:
-        raise _nonlinear("two averages or ratios with different denominators", span,
-                         "compare each with a constant: avg(a) > 10 AND avg(b) < 10")  # fmt: skip
+        raise _nonlinear(
+            "two averages or ratios with different denominators",
+            span,
+            "compare each with a constant: avg(a) > 10 AND avg(b) < 10",
+        )
     assert a is not None
     assert a.tally is not None
     raised = []
@@ -202,4 +206,44 @@ def _nonlinear(what: str, span: Span | None, fix: str | None = None) -> Refused:
         why="it is not a sum over rows, and only those have a known sensitivity to one row",
         fix=fix or "multiply out: SUM(a) > 2 * SUM(b) instead of a product or nested ratio",
         span=span,
+    )
+
+
+def half_line(whole: Quotient, op: str) -> HalfLine | None:
+    """The half-line of the SQL value that the comparison describes, for folding thresholds."""
+    if any(part.public is not None for part in whole.parts):
+        return None
+    parts = [part for part in whole.parts if part.tally is not None]
+    constant = sum((p.factor for p in whole.parts if p.tally is None), Fraction(0))
+    bottom = whole.denominator
+    if bottom is not None:
+        if constant or bottom.public is not None or bottom.tally is None:
+            return None
+        below = identity.tally(bottom.tally)
+        own = [part for part in parts if part.tally and identity.tally(part.tally) == below]
+        parts = [part for part in parts if part not in own]
+        constant = sum((p.factor for p in own), Fraction(0))
+    if not parts:
+        return None
+    lead = parts[0].factor
+    bound = -constant / lead
+    up = (op in (">", ">=")) == (lead > 0)
+    normal = tuple((identity.tally(part.tally), part.factor / lead) for part in parts if part.tally)
+    # With its guards: SUM(x) is NULL where COALESCE(SUM(x), 0) is 0, so they are two values.
+    guards = frozenset(map(identity.tally, whole.guards))
+    divisor = None if bottom is None or bottom.tally is None else identity.tally(bottom.tally)
+    axis = (normal, divisor, guards)
+    tally = parts[0].tally
+    assert tally is not None
+    single = len(parts) == 1 and bottom is None
+    counted = single and tally.kind in ("count", "distinct")
+    whole_numbers = counted or (single and tally.grid == 1)
+    return HalfLine(
+        axis=axis,
+        up=up,
+        bound=bound,
+        strict=op in (">", "<"),
+        integer=whole_numbers,
+        nullable=bool(whole.guards),
+        lowest=Fraction(0) if counted else None,
     )

@@ -17,7 +17,7 @@ from probe_sql.logic.merge_thresholds import HalfLine
 from probe_sql.measuring import FAR, OPEN, Atom, Ints
 from probe_sql.plan import identity
 from probe_sql.plan.apart import Apart
-from probe_sql.plan.linear import Quotient, Summand, add, quotient, scale
+from probe_sql.plan.linear import Quotient, Summand, add, half_line, quotient, scale
 from probe_sql.plan.ranges import Ranges
 from probe_sql.plan.sensitivity import presence, row_bounds
 from probe_sql.plan.tally import MeasureSql, Multiplier, Tally, Term, Threshold
@@ -103,9 +103,14 @@ class Normaliser:
         return self._linear(comparison, op, text)
 
     def _number(
-        self, index: int, sign: int, threshold: int | Threshold, text: str,
-        half_line: HalfLine | None, note: str | None = None,
-    ) -> int:  # fmt: skip
+        self,
+        index: int,
+        sign: int,
+        threshold: int | Threshold,
+        text: str,
+        half_line: HalfLine | None,
+        note: str | None = None,
+    ) -> int:
         """The number of the atom `sign * measure > threshold`: an earlier one, or the next."""
         number = len(self.atoms)
         found = self._atom_index.setdefault((index, sign, identity.threshold(threshold)), number)
@@ -131,8 +136,11 @@ class Normaliser:
         whole = add(left, scale(right, Fraction(-1)), comparison.span)
         parts = [part for part in whole.parts if part.tally is not None]
         if not parts:
-            raise SqlError("both sides are the same aggregate", why="nothing is left to compare",
-                           span=comparison.span)  # fmt: skip
+            raise SqlError(
+                "both sides are the same aggregate",
+                why="nothing is left to compare",
+                span=comparison.span,
+            )
         fixed = [part for part in whole.parts if part.tally is None]
         upward = op in (">", ">=")
         oriented = parts if upward else [_negated(part) for part in parts]
@@ -142,7 +150,7 @@ class Normaliser:
         threshold = _with_multipliers(threshold, terms, unit, strict=op in (">", "<"))
         aggregates = tuple(dict.fromkeys(_calls(comparison.left) + _calls(comparison.right)))
         guards = self._guards(whole.guards, terms, threshold)
-        axis = _axis(whole, op)
+        axis = half_line(whole, op)
         measure, sign = self._measure(terms, unit, guards, threshold, aggregates)
         return self._number(measure, sign, threshold, text, axis)
 
@@ -161,9 +169,9 @@ class Normaliser:
             unit = fraction_gcd(unit, abs(factor))
         coefficients = [factor / unit for factor, _, _ in entries]
         largest = max(
-            abs(c) * max(abs(t.low), abs(t.high), 1) for c, (_, t, _) in
-            zip(coefficients, entries, strict=True)
-        )  # fmt: skip
+            abs(c) * max(abs(t.low), abs(t.high), 1)
+            for c, (_, t, _) in zip(coefficients, entries, strict=True)
+        )
         if largest > INTEGER_LIMIT:
             # Coefficients with too many digits: round them to a grid 2^-40 of the largest.
             exponent = math.floor(math.log2(largest * unit)) - 40
@@ -207,9 +215,13 @@ class Normaliser:
         return tuple(needed)
 
     def _measure(
-        self, terms: tuple[Term, ...], unit: Fraction, guards: tuple[int, ...],
-        threshold: int | Threshold, aggregates: tuple[str, ...],
-    ) -> tuple[int, int]:  # fmt: skip
+        self,
+        terms: tuple[Term, ...],
+        unit: Fraction,
+        guards: tuple[int, ...],
+        threshold: int | Threshold,
+        aggregates: tuple[str, ...],
+    ) -> tuple[int, int]:
         """Number and sign of a measure; one without guards is shared up to its sign."""
         sign = 1
         if not guards and terms[0].coefficient < 0:
@@ -281,10 +293,14 @@ class Normaliser:
         half_line = None
         if isinstance(c.constant, Fraction):
             half_line = HalfLine(
-                axis=(call.function, call.text, str(call.fraction)), up=op in (">", ">="),
-                bound=c.constant, strict=op in (">", "<"), integer=False, nullable=True,
+                axis=(call.function, call.text, str(call.fraction)),
+                up=op in (">", ">="),
+                bound=c.constant,
+                strict=op in (">", "<"),
+                integer=False,
+                nullable=True,
                 lowest=None,
-            )  # fmt: skip
+            )
         beyond = {">": ">", ">=": ">=", "<": ">=", "<=": ">"}[op]
         if call.function == "quantile":
             return self._quantile(call, op, beyond, value, text, half_line)
@@ -297,9 +313,15 @@ class Normaliser:
         return self._rows(call, value, terms, some, text, half_line)
 
     def _rows(
-        self, call: Call, value: Value, terms: tuple[Term, ...], some: bool, text: str,
-        half_line: HalfLine | None, note: str | None = None,
-    ) -> int:  # fmt: skip
+        self,
+        call: Call,
+        value: Value,
+        terms: tuple[Term, ...],
+        some: bool,
+        text: str,
+        half_line: HalfLine | None,
+        note: str | None = None,
+    ) -> int:
         """`terms > 0`, or, with `some` False, `terms > -1` where the group has rows to compare."""
         assert call.argument is not None
         threshold = 0 if some else -1
@@ -315,18 +337,18 @@ class Normaliser:
         return self._number(measure, sign, threshold, text, half_line, note)
 
     def _quantile(
-        self, call: Call, op: str, beyond: str, value: Value, text: str,
-        half_line: HalfLine | None,
-    ) -> int:  # fmt: skip
+        self, call: Call, op: str, beyond: str, value: Value, text: str, half_line: HalfLine | None
+    ) -> int:
         assert call.argument is not None
         assert call.fraction is not None
         x, p = call.argument, call.fraction
         within = {">": "<=", ">=": "<"}[beyond]
         above, below = (
-            count_where(side(x, test, value.scalar), call,
-                        f"{call.argument_text} {test} {value.text}")
+            count_where(
+                side(x, test, value.scalar), call, f"{call.argument_text} {test} {value.text}"
+            )
             for test in (beyond, within)
-        )  # fmt: skip
+        )
         some = op in (">", ">=")
         sign = 1 if some else -1
         terms = [Term(sign * p.numerator, self.tally(above))]
@@ -395,38 +417,3 @@ def _with_multipliers(
         return replace(threshold, parts=threshold.parts + silent)
     whole = threshold if strict else threshold + 1
     return Threshold(whole * unit, silent, unit, strict, 0 if strict else -1)
-
-
-def _axis(whole: Quotient, op: str) -> HalfLine | None:
-    """The half-line of the SQL value that the comparison describes, for folding thresholds."""
-    if any(part.public is not None for part in whole.parts):
-        return None
-    parts = [part for part in whole.parts if part.tally is not None]
-    constant = sum((p.factor for p in whole.parts if p.tally is None), Fraction(0))
-    bottom = whole.denominator
-    if bottom is not None:
-        if constant or bottom.public is not None or bottom.tally is None:
-            return None
-        below = identity.tally(bottom.tally)
-        own = [part for part in parts if part.tally and identity.tally(part.tally) == below]
-        parts = [part for part in parts if part not in own]
-        constant = sum((p.factor for p in own), Fraction(0))
-    if not parts:
-        return None
-    lead = parts[0].factor
-    bound = -constant / lead
-    up = (op in (">", ">=")) == (lead > 0)
-    normal = tuple((identity.tally(part.tally), part.factor / lead) for part in parts if part.tally)
-    # With its guards: SUM(x) is NULL where COALESCE(SUM(x), 0) is 0, so they are two values.
-    guards = frozenset(map(identity.tally, whole.guards))
-    divisor = None if bottom is None or bottom.tally is None else identity.tally(bottom.tally)
-    axis = (normal, divisor, guards)
-    tally = parts[0].tally
-    assert tally is not None
-    single = len(parts) == 1 and bottom is None
-    counted = single and tally.kind in ("count", "distinct")
-    whole_numbers = counted or (single and tally.grid == 1)
-    return HalfLine(
-        axis=axis, up=up, bound=bound, strict=op in (">", "<"), integer=whole_numbers,
-        nullable=bool(whole.guards), lowest=Fraction(0) if counted else None,
-    )  # fmt: skip

@@ -196,9 +196,14 @@ def collect_scan(draft: Draft) -> None:
     query, kept = draft.query, draft.kept
     thresholds = [origin.threshold for origin in kept.origins if origin.threshold is not None]
     draft.scan = Scan(
-        query.relation, query.keys or (EVERYTHING,), query.joint, tuple(kept.tallies),
-        tuple(measure.scan for measure in kept.measures), tuple(thresholds), query.outputs,
-    )  # fmt: skip
+        query.relation,
+        query.keys or (EVERYTHING,),
+        query.joint,
+        tuple(kept.tallies),
+        tuple(measure.scan for measure in kept.measures),
+        tuple(thresholds),
+        query.outputs,
+    )
 
 
 # --- what it costs, and what is said -------------------------------------------------------

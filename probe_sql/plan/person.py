@@ -83,9 +83,14 @@ def person_costs(plan: Plan, spent: Sequence[float]) -> PersonCosts:
 
     grid = tuple(tuple(loss(reached, rows) for rows in per_group) for reached in groups)
     return PersonCosts(
-        caps, caps.reach(plan.groups)[1], Loss.drawn(worst_sum(spent, plan.row_types)),
-        even_loss(spent, plan.row_types, caps, plan.groups), groups, per_group, grid,
-    )  # fmt: skip
+        caps,
+        caps.reach(plan.groups)[1],
+        Loss.drawn(worst_sum(spent, plan.row_types)),
+        even_loss(spent, plan.row_types, caps, plan.groups),
+        groups,
+        per_group,
+        grid,
+    )
 
 
 def _choices(most: int, now: int) -> tuple[int, ...]:

@@ -123,9 +123,15 @@ class Plan:
             for atom, origin in zip(self.atoms, self.origins, strict=True)
         )
         return Task(
-            groups, atoms, self.formula, self.accuracy, self.releases.free,
-            self.caps.column is not None, self.figures, partial(self._cost, groups or None),
-        )  # fmt: skip
+            groups,
+            atoms,
+            self.formula,
+            self.accuracy,
+            self.releases.free,
+            self.caps.column is not None,
+            self.figures,
+            partial(self._cost, groups or None),
+        )
 
     def _cost(self, groups: int | None, epsilons: Mapping[int, float]) -> Loss:
         """Loss of a row, or person, when these measures are drawn for all groups."""
@@ -185,9 +191,13 @@ def accuracy_of(query: BoundQuery, policy: Policy, arguments: Mapping[str, Any])
 
 
 def make_plan(
-    sql: str, policy: Policy, parameters: Sequence[Any] = (), *, engine: Engine | None = None,
+    sql: str,
+    policy: Policy,
+    parameters: Sequence[Any] = (),
+    *,
+    engine: Engine | None = None,
     **arguments: Any,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """Plan one query, for an engine if one is given.
 
     Raises `ProbeError` only, among others for what the engine cannot compute exactly; costs
@@ -207,8 +217,21 @@ def make_plan(
 def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: Budget) -> Plan:
     draft = drafted(query, accuracy)
     return Plan(
-        query, accuracy, tuple(draft.kept.atoms), tuple(draft.kept.origins), draft.aggregates,
-        tuple(draft.kept.measures), draft.minimised, draft.scan, draft.row_types, draft.caps,
-        draft.releases, draft.figures, draft.question, tuple(draft.notices), engine,
-        prices.least_price, prices.failure_price,
-    )  # fmt: skip
+        query,
+        accuracy,
+        tuple(draft.kept.atoms),
+        tuple(draft.kept.origins),
+        draft.aggregates,
+        tuple(draft.kept.measures),
+        draft.minimised,
+        draft.scan,
+        draft.row_types,
+        draft.caps,
+        draft.releases,
+        draft.figures,
+        draft.question,
+        tuple(draft.notices),
+        engine,
+        prices.least_price,
+        prices.failure_price,
+    )

@@ -102,9 +102,11 @@ def plan_releases(
 
 
 def _priced(
-    columns: Sequence[Release], outputs: tuple[Output, ...], normaliser: Normaliser,
+    columns: Sequence[Release],
+    outputs: tuple[Output, ...],
+    normaliser: Normaliser,
     accuracy: Accuracy,
-) -> Releases:  # fmt: skip
+) -> Releases:
     """The columns, with the epsilon or the levels of each measure that a margin asks for.
 
     Of two margins on one measure the dearer holds, and a number before a share.
@@ -183,9 +185,12 @@ def _unpriced(measure: Measure, output: Output) -> SqlError:
 
 
 def floors(
-    figures: Sequence[Figure], releases: Releases, outputs: tuple[Output, ...],
-    measures: Sequence[Measure], accuracy: Accuracy,
-) -> list[str]:  # fmt: skip
+    figures: Sequence[Figure],
+    releases: Releases,
+    outputs: tuple[Output, ...],
+    measures: Sequence[Measure],
+    accuracy: Accuracy,
+) -> list[str]:
     """What a relative margin comes to at least, for each column, in its own units."""
     columns = [
         (outputs[release.output].name, release.top.factor, measures[release.top.measure].delta)

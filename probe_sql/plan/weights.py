@@ -45,8 +45,13 @@ def count_where(condition: Scalar, call: Call, words: str, present: Scalar | Non
     """Count the rows of a call that also meet a condition, and where `present` is not NULL."""
     text = " AND ".join(filter(None, (call.filter_text, words)))
     counted = "*" if present is None else call.argument_text
-    return Tally("count", present, conjoin(call.filter, condition), present=present,
-                 label=f"count({counted}) FILTER (WHERE {text})")  # fmt: skip
+    return Tally(
+        "count",
+        present,
+        conjoin(call.filter, condition),
+        present=present,
+        label=f"count({counted}) FILTER (WHERE {text})",
+    )
 
 
 def positive_of(tally: Tally) -> Tally:

@@ -78,9 +78,13 @@ def _everything() -> exp.Expr:
 
 
 def _keep(
-    rows: exp.Select, rank: str, person: exp.Expr, within: Sequence[exp.Expr],
-    ordered: Sequence[exp.Expr], most: int,
-) -> None:  # fmt: skip
+    rows: exp.Select,
+    rank: str,
+    person: exp.Expr,
+    within: Sequence[exp.Expr],
+    ordered: Sequence[exp.Expr],
+    most: int,
+) -> None:
     """Keep the first `most` of each person (and group), by a hash of `ordered`, then by it."""
     hashed = exp.Anonymous(this="hash", expressions=[n.copy() for n in (person, *ordered)])
     # One value to sort by is twice as fast as several.

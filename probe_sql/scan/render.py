@@ -124,9 +124,12 @@ def render_keys(scan: Scan, chosen: str, dialect: str = "duckdb", domain: str | 
 
 
 def _over_domain(
-    scan: Scan, columns: list[exp.Alias] | list[exp.Expr], joins: list[exp.Join],
-    ctes: dict[str, exp.Select], domain: str | None,
-) -> exp.Select:  # fmt: skip
+    scan: Scan,
+    columns: list[exp.Alias] | list[exp.Expr],
+    joins: list[exp.Join],
+    ctes: dict[str, exp.Select],
+    domain: str | None,
+) -> exp.Select:
     """SELECT columns FROM the domain `d`, with the public tables they read, in domain order."""
     if domain is None:
         ctes = {"d": key_domain(scan), **ctes}
@@ -315,8 +318,9 @@ def _exact_quotient(threshold: Threshold) -> exp.Expr | None:
     # Rounded towards minus infinity: % has the sign of what is divided.
     base = integer_literal(bottom)
     rest = exp.Mod(this=exp.Paren(this=total), expression=base)
-    rest = exp.Mod(this=exp.Paren(this=exp.Add(this=rest, expression=base.copy())),
-                   expression=base.copy())  # fmt: skip
+    rest = exp.Mod(
+        this=exp.Paren(this=exp.Add(this=rest, expression=base.copy())), expression=base.copy()
+    )
     even = exp.Paren(this=exp.Sub(this=exp.Paren(this=total.copy()), expression=rest))
     return exp.IntDiv(this=even, expression=base.copy())
 
@@ -337,12 +341,14 @@ def _public_joins(scan: Scan) -> list[exp.Join]:
             needed |= {table for value in determined[join.alias] for table, _ in value.columns}
     return [
         lookup(
-            join, True, [value.ast for value in determined[join.alias]],
+            join,
+            True,
+            [value.ast for value in determined[join.alias]],
             [scalar.ast for scalar in read],
         )
         for join in scan.relation.joins
         if join.alias in determined and join.alias in needed
-    ]  # fmt: skip
+    ]
 
 
 def _by_group(scan: Scan) -> Scan:
@@ -366,14 +372,16 @@ def _by_group(scan: Scan) -> Scan:
     def measure(one: MeasureSql) -> MeasureSql:
         limit = one.guard_threshold
         return replace(
-            one, terms=tuple(map(term, one.terms)),
+            one,
+            terms=tuple(map(term, one.terms)),
             guard_threshold=line(limit) if isinstance(limit, Threshold) else limit,
-        )  # fmt: skip
+        )
 
     return replace(
-        scan, measures=tuple(map(measure, scan.measures)),
+        scan,
+        measures=tuple(map(measure, scan.measures)),
         thresholds=tuple(map(line, scan.thresholds)),
-    )  # fmt: skip
+    )
 
 
 def _public_scalars(scan: Scan) -> list[Scalar]:

@@ -94,10 +94,11 @@ class Translator(ABC):
         if form is None:
             raise self.refused(f"the function {name}")
         values = [
-            self.translate(value) if row is None or row.taken(index).want is not Want.WHOLE
+            self.translate(value)
+            if row is None or row.taken(index).want is not Want.WHOLE
             else value.copy()
             for index, value in enumerate(node.expressions)
-        ]  # fmt: skip
+        ]
         types = [self.kinds.of(value) for value in node.expressions]
         return form(Call(name, values, types, self.refused))
 

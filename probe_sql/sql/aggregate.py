@@ -136,9 +136,8 @@ class Aggregates:
         return parts[0] if len(parts) == 1 else Junction(negated, parts)
 
     def _compare(
-        self, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr,
-        negated: bool,
-    ) -> Comparison:  # fmt: skip
+        self, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr, negated: bool
+    ) -> Comparison:
         op = _FLIP[op] if negated else op
         span = self.source.span(node)
         if not any(holds_aggregate(side, self.aliases) for side in (left, right)):
@@ -282,8 +281,9 @@ class Aggregates:
         if isinstance(inner, exp.Distinct):
             check_parts(inner, ("expressions",), self.source, "DISTINCT")
             if len(inner.expressions) != 1 or isinstance(inner.expressions[0], exp.Tuple):
-                raise Refused("COUNT(DISTINCT) takes one expression", fix="count one column",
-                              span=span)  # fmt: skip
+                raise Refused(
+                    "COUNT(DISTINCT) takes one expression", fix="count one column", span=span
+                )
             argument = self._argument(inner.expressions[0], clamped=False)
             words = text_of(inner.expressions[0])
             return Call("count_distinct", argument, condition, None, text, span, argument, words)
@@ -298,8 +298,9 @@ class Aggregates:
     ) -> Call:
         check_parts(node, ("this", "expression"), self.source, "QUANTILE_DISC")
         if node.expression is None:
-            raise SqlError("QUANTILE_DISC takes a column and a share",
-                           fix="quantile_disc(x, 0.9)", span=span)  # fmt: skip
+            raise SqlError(
+                "QUANTILE_DISC takes a column and a share", fix="quantile_disc(x, 0.9)", span=span
+            )
         share = Expressions(self.source, self.scope).bind(node.expression).constant
         good = isinstance(share, Fraction) and 0 < share <= 1 and share.denominator <= 10**6
         if not good:
@@ -328,10 +329,13 @@ class Aggregates:
             return Refused(
                 f"the aggregate {self.source.name_at(span) or name} is not supported",
                 why="its sensitivity to one row is unbounded or unknown",
-                fix=_HINTS.get(name, "COUNT, COUNT DISTINCT, SUM, AVG, MIN, MAX, MEDIAN, "
-                               "QUANTILE_DISC and COUNT_IF are"),
+                fix=_HINTS.get(
+                    name,
+                    "COUNT, COUNT DISTINCT, SUM, AVG, MIN, MAX, MEDIAN, "
+                    "QUANTILE_DISC and COUNT_IF are",
+                ),
                 span=span,
-            )  # fmt: skip
+            )
         return Refused(
             f"{text_of(node)[:60]} cannot stand around an aggregate",
             why="only + - * / and COALESCE(SUM(x), 0) keep the condition a sum over rows",

@@ -63,9 +63,13 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     low, high = _interval_of(op, (a.low, a.high), (b.low, b.high))
     constant = _constant_arithmetic(op, a, b)
     common: dict[str, Any] = {
-        "span": span, "low": low, "high": high, "grid": _grid_of(op, a, b),
-        "nullable": a.nullable or b.nullable, "private": a.private or b.private,
-    }  # fmt: skip
+        "span": span,
+        "low": low,
+        "high": high,
+        "grid": _grid_of(op, a, b),
+        "nullable": a.nullable or b.nullable,
+        "private": a.private or b.private,
+    }
     kinds = {a.type.kind, b.type.kind}
     if kinds == {Kind.INTEGER}:
         # The operands are cast too, and may be wider than the result: i * 0.
@@ -166,9 +170,15 @@ def divide(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
         divisor = exp.Nullif(this=divisor, expression=double_literal(Fraction(0)))
     quotient = exp.Div(this=as_double(a), expression=divisor, typed=False, safe=False)
     return Scalar(
-        noted(quotient, a, b), DOUBLE, span=span,
-        low=low, high=high, grid=grid, nullable=True, private=a.private or b.private,
-    )  # fmt: skip
+        noted(quotient, a, b),
+        DOUBLE,
+        span=span,
+        low=low,
+        high=high,
+        grid=grid,
+        nullable=True,
+        private=a.private or b.private,
+    )
 
 
 def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
@@ -205,9 +215,17 @@ def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
             if a.low is not None and a.low >= 0:
                 low = Fraction(0)
     return stepped(
-        Scalar(node, type_, span=span, low=low, high=high, grid=Fraction(1), nullable=True,
-               private=a.private or b.private)
-    )  # fmt: skip
+        Scalar(
+            node,
+            type_,
+            span=span,
+            low=low,
+            high=high,
+            grid=Fraction(1),
+            nullable=True,
+            private=a.private or b.private,
+        )
+    )
 
 
 def negate(value: Scalar, span: Span | None) -> Scalar:

@@ -86,30 +86,39 @@ class _Binder:
         condition = Truth(True) if having is None else aggregates.condition(having.this)
         order = self._order(select, outputs)
         return BoundQuery(
-            sql=source.sql, relation=relation, keys=keys, joint=joint, outputs=outputs,
-            having=condition, having_text="" if having is None else text_of(having.this),
+            sql=source.sql,
+            relation=relation,
+            keys=keys,
+            joint=joint,
+            outputs=outputs,
+            having=condition,
+            having_text="" if having is None else text_of(having.this),
             order=order,
-            limit=self._count(select, "limit"), offset=self._count(select, "offset") or 0,
-            options=self.statement.options, option_spans=self.statement.option_spans,
+            limit=self._count(select, "limit"),
+            offset=self._count(select, "offset") or 0,
+            options=self.statement.options,
+            option_spans=self.statement.option_spans,
             explain=self.statement.explain,
-        )  # fmt: skip
+        )
 
     def _aliases(self, select: exp.Select) -> dict[str, exp.Expr]:
         found: dict[str, exp.Expr] = {}
         for item in select.expressions:
             if isinstance(item, exp.Alias):
                 if normal_name(item.alias) in found:
-                    raise SqlError(f"two columns are named {item.alias!r}", fix="rename one",
-                                   span=self.statement.source.span(item))  # fmt: skip
+                    raise SqlError(
+                        f"two columns are named {item.alias!r}",
+                        fix="rename one",
+                        span=self.statement.source.span(item),
+                    )
                 found[normal_name(item.alias)] = item.this
         return found
 
     # --- GROUP BY ---
 
     def _keys(
-        self, select: exp.Select, scope: FromScope, relation: Relation,
-        aliases: dict[str, exp.Expr],
-    ) -> tuple[GroupKey, ...]:  # fmt: skip
+        self, select: exp.Select, scope: FromScope, relation: Relation, aliases: dict[str, exp.Expr]
+    ) -> tuple[GroupKey, ...]:
         source = self.statement.source
         group = select.args.get("group")
         if group is None and select.args.get("having") is not None:
@@ -153,16 +162,17 @@ class _Binder:
             )
 
     def _key_node(
-        self, node: exp.Expr, select: exp.Select, scope: FromScope,
-        aliases: dict[str, exp.Expr],
-    ) -> tuple[exp.Expr, str]:  # fmt: skip
+        self, node: exp.Expr, select: exp.Select, scope: FromScope, aliases: dict[str, exp.Expr]
+    ) -> tuple[exp.Expr, str]:
         """Resolve an ordinal or alias of the SELECT list; name the key as the list does."""
         source = self.statement.source
         if isinstance(node, exp.Literal) and not node.is_string:
             position = int(node.this) if node.this.isdecimal() and len(node.this) < 10 else 0
             if not 1 <= position <= len(select.expressions):
-                raise SqlError(f"GROUP BY {node.this} is not a column of the SELECT list",
-                               span=source.span(node))  # fmt: skip
+                raise SqlError(
+                    f"GROUP BY {node.this} is not a column of the SELECT list",
+                    span=source.span(node),
+                )
             item = select.expressions[position - 1]
             target = item.this if isinstance(item, exp.Alias) else item
             if holds_aggregate(target, aliases):
@@ -194,16 +204,24 @@ class _Binder:
     # --- SELECT ---
 
     def _output(
-        self, item: exp.Expr, scope: FromScope, keys: tuple[GroupKey, ...],
-        relation: Relation, aggregates: Aggregates,
-    ) -> Output:  # fmt: skip
+        self,
+        item: exp.Expr,
+        scope: FromScope,
+        keys: tuple[GroupKey, ...],
+        relation: Relation,
+        aggregates: Aggregates,
+    ) -> Output:
         source = self.statement.source
         node = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(
-            node.this, exp.Star
-        )):  # fmt: skip
-            raise Refused("SELECT * is not supported", why="rows themselves are never released",
-                          fix="name keys and aggregates", span=source.span(item))  # fmt: skip
+        if isinstance(node, exp.Star) or (
+            isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+        ):
+            raise Refused(
+                "SELECT * is not supported",
+                why="rows themselves are never released",
+                fix="name keys and aggregates",
+                span=source.span(item),
+            )
         plain = isinstance(item, exp.Alias) or isinstance(node, exp.Column)
         name = item.alias_or_name if plain else text_of(node)
         if holds_aggregate(node, {}):
@@ -298,8 +316,9 @@ class _Binder:
         )
         if not good or len(value.this) > 10 or int(value.this) > 2**31:
             position = source.clause(node, clause.upper())
-            raise SqlError(f"{clause.upper()} takes a whole number", fix=f"{clause.upper()} 10",
-                           span=position)  # fmt: skip
+            raise SqlError(
+                f"{clause.upper()} takes a whole number", fix=f"{clause.upper()} 10", span=position
+            )
         return int(value.this)
 
 

@@ -57,8 +57,13 @@ def common(left: Scalar, right: Scalar, span: Span | None) -> tuple[exp.Expr, ex
     if kinds <= {Kind.DATE, Kind.TIMESTAMP} and left.type.name != right.type.name:
         return paren(plain_timestamp(left)), paren(plain_timestamp(right))
     if len(kinds) == 1 and kinds <= {
-        Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME, Kind.TIMESTAMPTZ,
-    }:  # fmt: skip
+        Kind.TEXT,
+        Kind.BOOLEAN,
+        Kind.DATE,
+        Kind.TIMESTAMP,
+        Kind.TIME,
+        Kind.TIMESTAMPTZ,
+    }:
         return plain
     raise SqlError(
         f"{article(left.type)} cannot be compared with {article(right.type)}",

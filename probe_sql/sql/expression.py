@@ -206,8 +206,13 @@ def _dpipe(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     values = [require(binder.bind(n), Kind.TEXT, "||") for n in (node.this, node.expression)]
     ast = exp.DPipe(this=paren(values[0].ast), expression=paren(values[1].ast), safe=False)
     check_growth(ast, span)
-    return Scalar(ast, VARCHAR, span, nullable=any(v.nullable for v in values),
-                  private=any(v.private for v in values))  # fmt: skip
+    return Scalar(
+        ast,
+        VARCHAR,
+        span,
+        nullable=any(v.nullable for v in values),
+        private=any(v.private for v in values),
+    )
 
 
 def _is(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -313,8 +318,14 @@ def _nullif(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     value, other = binder.bind(node.this), raw.bind(node.expression)
     same = compare("=", raw.bind(node.this), other, span)
     ast = exp.Case(ifs=[exp.If(this=same.ast, true=exp.Null())], default=paren(value.ast))
-    return replace(value, ast=ast, nullable=True, private=value.private or other.private,
-                   constant=None, span=span)  # fmt: skip
+    return replace(
+        value,
+        ast=ast,
+        nullable=True,
+        private=value.private or other.private,
+        constant=None,
+        span=span,
+    )
 
 
 def _cast(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -363,8 +374,9 @@ def _extract(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
 
 
 def _datediff(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
-    check_parts(node, ("this", "expression", "unit", "date_part_boundary"), binder.source,
-                "date_diff")  # fmt: skip
+    check_parts(
+        node, ("this", "expression", "unit", "date_part_boundary"), binder.source, "date_diff"
+    )
     unit = node.args.get("unit")
     ends = [node.expression, node.this]
     return _timed("date_diff", unit.name if unit is not None else "day", ends, binder, span)

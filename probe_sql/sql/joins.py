@@ -181,8 +181,9 @@ class Joins:
         if not isinstance(equality, exp.EQ):
             return None
         for mine, other in (
-            (equality.this, equality.expression), (equality.expression, equality.this),
-        ):  # fmt: skip
+            (equality.this, equality.expression),
+            (equality.expression, equality.this),
+        ):
             mine = mine.unnest()
             if not isinstance(mine, exp.Column) or not self._belongs(mine, item):
                 continue

@@ -131,9 +131,8 @@ class Flattener:
         return found
 
     def _add(
-        self, node: exp.Expr, scope: FromScope, ctes: Mapping[str, exp.Expr],
-        depth: int,
-    ) -> Named:  # fmt: skip
+        self, node: exp.Expr, scope: FromScope, ctes: Mapping[str, exp.Expr], depth: int
+    ) -> Named:
         span = self.source.span(node)
         if isinstance(node, exp.Subquery):
             check_parts(node, ("this", "alias"), self.source, "a subquery")
@@ -148,8 +147,9 @@ class Flattener:
             )
         check_parts(node, ("this", "alias", "joins"), self.source, "a table")
         if node.args.get("joins"):
-            raise Refused("a nested join is not supported", fix="write the joins one after another",
-                          span=span)  # fmt: skip
+            raise Refused(
+                "a nested join is not supported", fix="write the joins one after another", span=span
+            )
         if isinstance(node.args.get("alias"), exp.TableAlias):
             check_parts(node.args["alias"], ("this",), self.source, "an alias")
         name = node.alias or node.name
@@ -187,8 +187,9 @@ class Flattener:
 
     def _register(self, scope: FromScope, item: Named, span: Span | None) -> Named:
         if normal_name(item.name) in scope.named:
-            raise SqlError(f"the name {item.name!r} stands twice in FROM",
-                           fix="give one an alias", span=span)  # fmt: skip
+            raise SqlError(
+                f"the name {item.name!r} stands twice in FROM", fix="give one an alias", span=span
+            )
         scope.named[normal_name(item.name)] = item
         return item
 
@@ -219,8 +220,11 @@ class Flattener:
                 continue
             inner = item.this if isinstance(item, exp.Alias) else item
             if not item.alias_or_name:
-                raise SqlError("a computed column of a subquery needs a name",
-                               fix="write AS name", span=self.source.span(item))  # fmt: skip
+                raise SqlError(
+                    "a computed column of a subquery needs a name",
+                    fix="write AS name",
+                    span=self.source.span(item),
+                )
             if inner.find(exp.AggFunc):
                 raise Refused(
                     "a subquery may only filter, project and rename",
@@ -233,10 +237,17 @@ class Flattener:
         return Named(name, derived=columns)
 
     def _derive(
-        self, columns: dict[str, tuple[exp.Expr, FromScope]], name: str,
-        node: exp.Expr, scope: FromScope, at: exp.Expr,
-    ) -> None:  # fmt: skip
+        self,
+        columns: dict[str, tuple[exp.Expr, FromScope]],
+        name: str,
+        node: exp.Expr,
+        scope: FromScope,
+        at: exp.Expr,
+    ) -> None:
         if normal_name(name) in (normal_name(key) for key in columns):
-            raise SqlError(f"the subquery has two columns named {name!r}",
-                           fix="rename one with AS", span=self.source.span(at))  # fmt: skip
+            raise SqlError(
+                f"the subquery has two columns named {name!r}",
+                fix="rename one with AS",
+                span=self.source.span(at),
+            )
         columns[name] = (node, scope)

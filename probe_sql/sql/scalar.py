@@ -123,8 +123,16 @@ def constant_of(value: Fraction, type_: SqlType, span: Span | None = None) -> Sc
     held = Fraction(float(value)) if double else value
     # A float literal is on no grid: what the database computes with it is not exact.
     grid = None if double else abs(value)
-    return Scalar(literal(value, type_), type_, span=span, low=held, high=held, grid=grid,
-                  nullable=False, constant=value)  # fmt: skip
+    return Scalar(
+        literal(value, type_),
+        type_,
+        span=span,
+        low=held,
+        high=held,
+        grid=grid,
+        nullable=False,
+        constant=value,
+    )
 
 
 def integer_literal(value: int) -> exp.Expr:
@@ -362,9 +370,12 @@ def nullable_as(value: Scalar, type_: SqlType) -> bool:
 def predicate(node: exp.Expr, inputs: list[Scalar], span: Span | None) -> Scalar:
     """A boolean over inputs."""
     return Scalar(
-        node, BOOLEAN, span=span, nullable=any(value.nullable for value in inputs),
+        node,
+        BOOLEAN,
+        span=span,
+        nullable=any(value.nullable for value in inputs),
         private=any(value.private for value in inputs),
-    )  # fmt: skip
+    )
 
 
 def clamp(value: Scalar, low: Fraction, high: Fraction) -> Scalar:

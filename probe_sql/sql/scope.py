@@ -143,9 +143,14 @@ def exact(value: float) -> Fraction:
 
 
 def column_scalar(
-    column: Column, alias: str, type_: SqlType, private: bool, clamped: bool, where: str,
+    column: Column,
+    alias: str,
+    type_: SqlType,
+    private: bool,
+    clamped: bool,
+    where: str,
     span: Span | None,
-) -> Scalar:  # fmt: skip
+) -> Scalar:
     """A declared column as a scalar; inside an aggregate its numbers are clamped to the bounds."""
     ast = exp.column(exp.to_identifier(column.name, quoted=True), table=exp.to_identifier(alias))
     low = high = grid = None

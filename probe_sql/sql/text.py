@@ -335,8 +335,15 @@ def _select(source: Source, tokens: Sequence[Token]) -> exp.Select:
         trees = dialect.parser().parse(list(tokens), source.sql)
     except ParseError as error:
         raise _syntax_error(source, tokens, error) from None
-    except (SqlglotError, RecursionError, ValueError, IndexError, KeyError, TypeError,
-            AttributeError):  # fmt: skip
+    except (
+        SqlglotError,
+        RecursionError,
+        ValueError,
+        IndexError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):
         raise SqlError("the query cannot be parsed", fix="check it against the dialect") from None
     tree = trees[0] if trees else None
     while isinstance(tree, exp.Subquery) and not {

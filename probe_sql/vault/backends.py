@@ -47,9 +47,8 @@ def open_backend(
 
 
 def _remote(
-    source: Any, policy: Policy | None, threads: int | None, memory: str | None,
-    beside: Path | None,
-) -> Backend:  # fmt: skip
+    source: Any, policy: Policy | None, threads: int | None, memory: str | None, beside: Path | None
+) -> Backend:
     remote: Remote
     if isinstance(source, str) and server(source) == POSTGRES:
         from probe_sql.vault.postgres import open_postgres

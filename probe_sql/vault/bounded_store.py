@@ -178,10 +178,17 @@ def _mark(path: Path) -> Mark:
             ends = _ends(part, state.st_size)
         except OSError:
             continue
-        found.append((
-            part.name, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_dev,
-            state.st_ino, ends,
-        ))  # fmt: skip
+        found.append(
+            (
+                part.name,
+                state.st_size,
+                state.st_mtime_ns,
+                state.st_ctime_ns,
+                state.st_dev,
+                state.st_ino,
+                ends,
+            )
+        )
     return str(path), *found
 
 

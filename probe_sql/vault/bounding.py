@@ -60,9 +60,14 @@ class RowCap:
     def described(self) -> tuple[object, ...]:
         """All that the kept table depends on beside the rows."""
         return (
-            self.person, self.columns, self.types, self.hashed, self.most, self.drop_missing,
+            self.person,
+            self.columns,
+            self.types,
+            self.hashed,
+            self.most,
+            self.drop_missing,
             self.key,
-        )  # fmt: skip
+        )
 
 
 def bounding(table: Table, schema: Mapping[str, SqlType], key: int) -> RowCap:
@@ -75,9 +80,15 @@ def bounding(table: Table, schema: Mapping[str, SqlType], key: int) -> RowCap:
     hashed = tuple(n for n, t in schema.items() if n in columns or t.kind is not Kind.OTHER)
     types = tuple(schema[name].name for name in columns)
     return RowCap(
-        identifier(WHOLE + table.name), identifier(unit.column), columns, hashed, types,
-        unit.max_rows, unit.null != "own", key,
-    )  # fmt: skip
+        identifier(WHOLE + table.name),
+        identifier(unit.column),
+        columns,
+        hashed,
+        types,
+        unit.max_rows,
+        unit.null != "own",
+        key,
+    )
 
 
 def _one_of_equals(column: str, type_: str) -> str:

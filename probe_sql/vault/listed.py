@@ -36,8 +36,10 @@ def make_list(connection: duckdb.DuckDBPyConnection, name: str, keys: ListKeys) 
     """A temporary table with the keys of a list: `o`, the index, and `k`, the value."""
     values: Sequence[Any] = keys.values
     if isinstance(values[0], date | datetime):
-        values = [value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
-                  for value in values]  # fmt: skip
+        values = [
+            value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+            for value in values
+        ]
     kind = object if isinstance(values[0], str) else None
     array = np.array([*values, None], dtype=object)[:-1] if kind is object else np.array(values)
     connection.register(_GIVEN, {"o": np.arange(len(values)), "k": array})

@@ -45,9 +45,11 @@ class Scratch:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for array in self._arrays:
             array.fill(0)
         self._arrays.clear()

@@ -76,9 +76,13 @@ class VaultMeter:
         self._begin(exact, deltas, row_types, min(receipt.epsilon, epsilon_max), caps)
 
     def _begin(
-        self, exact: Exact, deltas: Sequence[int], row_types: Sequence[Sequence[int]],
-        limit: float, caps: Caps,
-    ) -> None:  # fmt: skip
+        self,
+        exact: Exact,
+        deltas: Sequence[int],
+        row_types: Sequence[Sequence[int]],
+        limit: float,
+        caps: Caps,
+    ) -> None:
         """Set the accounts to zero, with `limit` for all draws together."""
         self._row_types = tuple(tuple(members) for members in row_types)
         layers = caps.layers(self._row_types)

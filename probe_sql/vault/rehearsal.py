@@ -26,9 +26,13 @@ class Rehearsal(VaultMeter):
     """
 
     def __init__(
-        self, groups: int, deltas: Sequence[int], row_types: Sequence[Sequence[int]],
-        epsilon_max: float, caps: Caps,
-    ) -> None:  # fmt: skip
+        self,
+        groups: int,
+        deltas: Sequence[int],
+        row_types: Sequence[Sequence[int]],
+        epsilon_max: float,
+        caps: Caps,
+    ) -> None:
         nothing = np.zeros(groups, dtype=np.int64)
         exact = Exact([nothing] * len(deltas), groups, caps.column is not None)
         self._begin(exact, deltas, row_types, epsilon_max, caps)

@@ -250,9 +250,8 @@ class SparkRemote:
         return view
 
     def _run(
-        self, work: Callable[[Any], T], opening: str | None = None,
-        watch: Watch | None = None,
-    ) -> T:  # fmt: skip
+        self, work: Callable[[Any], T], opening: str | None = None, watch: Watch | None = None
+    ) -> T:
         """Run work in our session; its failure becomes an error with a text of ours."""
         return self._outcome(lambda link: work(link.begin()), opening, watch)
 

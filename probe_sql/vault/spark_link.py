@@ -179,8 +179,9 @@ class Link:
         names = _java_names(error)
         if any(name in _MEMORY for name in names):
             return Failure.MEMORY
-        lost = any(name.endswith(("FileNotFoundException", "NoSuchFileException"))
-                   for name in names)  # fmt: skip
+        lost = any(
+            name.endswith(("FileNotFoundException", "NoSuchFileException")) for name in names
+        )
         return Failure.FILE if lost or condition.startswith(_FILES) else Failure.OTHER
 
 

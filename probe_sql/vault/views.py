@@ -89,9 +89,11 @@ class Catalogue:
         if table in self.tables and (table not in self.generated or table in above):
             path = [self.name, *table]
             return node | {
-                "catalog_name": self.name, "schema_name": table[0],
-                "qualified_name": {"path": path}, "alias": node["alias"] or table[1],
-            }  # fmt: skip
+                "catalog_name": self.name,
+                "schema_name": table[0],
+                "qualified_name": {"path": path},
+                "alias": node["alias"] or table[1],
+            }
         if not self.computes(table):
             return None
         inner = self._view(connection, table, above)
@@ -106,8 +108,10 @@ class Catalogue:
         inside = _statement(connection, f"SELECT * FROM ({inner}) AS t")
         assert inside is not None
         found: Node = inside["from_table"]
-        return found | {"alias": node["alias"] or table[1],
-                        "column_name_alias": node["column_name_alias"] or columns[0]}  # fmt: skip
+        return found | {
+            "alias": node["alias"] or table[1],
+            "column_name_alias": node["column_name_alias"] or columns[0],
+        }
 
     def _join(
         self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[TableName], schema: str
@@ -216,9 +220,12 @@ def _tried(node: Node) -> Node:
         return node
     table = {name: node[name] for name in ("query_location", "query_location_length")}
     return {
-        "class": "OPERATOR", "type": "OPERATOR_TRY", "alias": node["alias"], **table,
+        "class": "OPERATOR",
+        "type": "OPERATOR_TRY",
+        "alias": node["alias"],
+        **table,
         "children": [node | {"alias": ""}],
-    }  # fmt: skip
+    }
 
 
 def _compared(node: Node) -> list[Node]:

@@ -338,8 +338,9 @@ class PostgresTranslator(Translator):
         """NULL where either is NULL, on both engines."""
         return exp.DPipe(
             this=operand(self.translate(node.this)),
-            expression=operand(self.translate(node.expression)), safe=False,
-        )  # fmt: skip
+            expression=operand(self.translate(node.expression)),
+            safe=False,
+        )
 
 
 def _product(node: exp.Expr) -> tuple[exp.Expr | None, float]:

@@ -241,9 +241,11 @@ class SparkTranslator(Translator):
     def on_div(self, node: exp.Div) -> exp.Expr:
         """A quotient of DOUBLEs; the binder keeps zero away."""
         return exp.Div(
-            this=self.translate(node.this), expression=self.translate(node.expression),
-            typed=False, safe=False,
-        )  # fmt: skip
+            this=self.translate(node.this),
+            expression=self.translate(node.expression),
+            typed=False,
+            safe=False,
+        )
 
     def on_nullif(self, node: exp.Nullif) -> exp.Expr:
         """NULL where the two are equal."""

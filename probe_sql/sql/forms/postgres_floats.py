@@ -77,16 +77,22 @@ def vanishing_product(
     high = max(size for size, _ in sizes)
     if sizes[0][0] * sizes[1][0] > _SAFE or high * steps * _NEGLIGIBLE > 0.25:
         return None
-    return binary(exp.Mul, *(
-        case((below(call("abs", x), double(_NEGLIGIBLE)), double(0.0)), default=x.copy())
-        for x in (a, b)
-    ))  # fmt: skip
+    return binary(
+        exp.Mul,
+        *(
+            case((below(call("abs", x), double(_NEGLIGIBLE)), double(0.0)), default=x.copy())
+            for x in (a, b)
+        ),
+    )
 
 
 def total(
-    a: exp.Expr, b: exp.Expr, minus: bool, fixed: tuple[float | None, float | None],
+    a: exp.Expr,
+    b: exp.Expr,
+    minus: bool,
+    fixed: tuple[float | None, float | None],
     sizes: tuple[Range, Range],
-) -> exp.Expr | None:  # fmt: skip
+) -> exp.Expr | None:
     """`a + b` or `a - b`; None where it could raise."""
     kind = exp.Sub if minus else exp.Add
     (high_a, _), (high_b, _) = _sized(fixed, sizes)
@@ -152,15 +158,17 @@ def to_digits(x: exp.Expr, digits: int) -> exp.Expr:
     if digits >= 0:
         most = _largest(lambda v: v * power, MAX / power)
         shifted = away_from_zero(binary(exp.Mul, x, double(power)))
-        return case((at_most(size, double(most)), divided(shifted, double(power))),
-                    default=x.copy())  # fmt: skip
+        return case(
+            (at_most(size, double(most)), divided(shifted, double(power))), default=x.copy()
+        )
     most = _largest(lambda v: v / power * power, MAX)
     shifted = away_from_zero(divided(x, double(power)))
     back = binary(exp.Mul, shifted, double(power))
     return case(
-        (below(size, double(1.0)), double(0.0)), (at_most(size, double(most)), back),
+        (below(size, double(1.0)), double(0.0)),
+        (at_most(size, double(most)), back),
         default=x.copy(),
-    )  # fmt: skip
+    )
 
 
 def last_that_rounds_to(whole: int) -> float:

@@ -72,9 +72,7 @@ def _rounded_within(values: Values, _type: SqlType) -> Range:
     return low, high, step if digits <= 0 else None
 
 
-def _guarded(
-    name: str, condition: type[exp.Binary], values: Values, type_: SqlType
-) -> exp.Expr:  # fmt: skip
+def _guarded(name: str, condition: type[exp.Binary], values: Values, type_: SqlType) -> exp.Expr:
     """A function that is defined for part of the numbers only."""
     test = condition(this=as_double(values[0]), expression=double_literal(Fraction(0)))
     return exp.Case(ifs=[exp.If(this=test, true=_in_double(name, values, type_))])
@@ -109,17 +107,37 @@ def _every_null(values: Values, type_: SqlType) -> bool:
 
 
 def _choice(name: str, means: str, node: type[exp.Expr]) -> Row:
-    return Row(name, "choice", (ANY, ANY), lambda values: unify(list(values), name)[1], means,
-               within=partial(_extreme_within, name), nullable=_every_null,
-               duckdb=partial(_extreme, name), postgres=postgres.extreme,
-               spark=named(name.upper()), most=20, nodes=(node,),
-               parts=("this", "expressions"), ignored=("ignore_nulls",))  # fmt: skip
+    return Row(
+        name,
+        "choice",
+        (ANY, ANY),
+        lambda values: unify(list(values), name)[1],
+        means,
+        within=partial(_extreme_within, name),
+        nullable=_every_null,
+        duckdb=partial(_extreme, name),
+        postgres=postgres.extreme,
+        spark=named(name.upper()),
+        most=20,
+        nodes=(node,),
+        parts=("this", "expressions"),
+        ignored=("ignore_nulls",),
+    )
 
 
 def _logarithm(name: str, means: str, *nodes: type[exp.Expr]) -> Row:
-    return Row(name, "numbers", (NUMBER,), DOUBLE, means, null_where="x <= 0",
-               duckdb=partial(_guarded, name, exp.GT), postgres=postgres.logarithm,
-               spark=spark.logarithm, nodes=nodes)  # fmt: skip
+    return Row(
+        name,
+        "numbers",
+        (NUMBER,),
+        DOUBLE,
+        means,
+        null_where="x <= 0",
+        duckdb=partial(_guarded, name, exp.GT),
+        postgres=postgres.logarithm,
+        spark=spark.logarithm,
+        nodes=nodes,
+    )
 
 
 ROWS = (

@@ -76,8 +76,9 @@ class Row:
         most = self.most or len(self.takes)
         if not fewest <= len(arguments) <= most:
             count = str(fewest) if fewest == most else f"{fewest} to {most}"
-            raise SqlError(f"{self.name} takes {count} argument(s), not {len(arguments)}",
-                           span=span)  # fmt: skip
+            raise SqlError(
+                f"{self.name} takes {count} argument(s), not {len(arguments)}", span=span
+            )
         values = [
             checked(self.taken(index), value, self.name, index, span)
             for index, value in enumerate(arguments)

@@ -52,13 +52,28 @@ def _date_diff(values: Values, _type: SqlType) -> exp.Expr:
 
 
 def _part(
-    name: str, low: int, high: int, means: str, *nodes: type[exp.Expr],
-    aliases: tuple[str, ...] = (), null_where: str = "t is infinite",
-) -> Row:  # fmt: skip
+    name: str,
+    low: int,
+    high: int,
+    means: str,
+    *nodes: type[exp.Expr],
+    aliases: tuple[str, ...] = (),
+    null_where: str = "t is infinite",
+) -> Row:
     """A part of a date; `date_part` and EXTRACT give it by its name."""
-    return Row(name, "dates", (MOMENT,), BIGINT, means, within=from_to(low, high),
-               null_where=null_where, through="date_part",
-               duckdb=partial(_date_part, name), nodes=nodes, aliases=aliases)  # fmt: skip
+    return Row(
+        name,
+        "dates",
+        (MOMENT,),
+        BIGINT,
+        means,
+        within=from_to(low, high),
+        null_where=null_where,
+        through="date_part",
+        duckdb=partial(_date_part, name),
+        nodes=nodes,
+        aliases=aliases,
+    )
 
 
 # The year is that of a DATE, whose calendar is the longest.

@@ -131,7 +131,8 @@ class Level:
     def on_the_line(self) -> float:
         """a(0): the chance to live of a group that lacks one row; no false group has a larger."""
         p = math.exp(-self.rate)
-        return max(1 - self.miss / p, p * (1 - self.miss))
+        fine = p * (1 - self.miss)
+        return fine if p <= self.miss else max(1 - self.miss / p, fine)
 
 
 def last_rate(miss: float, false: float) -> float:

@@ -67,9 +67,9 @@ def counted_true(level: Level, less: float, steps: int, x: Ints) -> Floats:
     bend = math.sin(angle / 2) ** 2
     result: Floats = np.where(x > steps, 1.0 - less, 0.0)
     result[x == 0] = -q * bend * (1 - less - level.miss)
-    # a(steps - 1), continued below 1 where steps is 1.
-    before = 1 - less - level.miss * math.exp(-level.rate * (steps - 2))
-    result[x == steps] = 1 - less + q * bend * before
+    # q (a(steps - 1) - less), a continued below 1 where steps is 1; one exponent, which is finite.
+    before = q * (1 - less) - level.miss * math.exp(-level.rate * (steps - 1)) / gap**2
+    result[x == steps] = 1 - less + bend * before
     inside = (x > 0) & (x < steps)
     at = x[inside]
     cosine, sine = np.cos(angle * at), np.sin(angle * at)

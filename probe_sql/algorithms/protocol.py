@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from probe_sql.accuracy import Accuracy
@@ -31,8 +31,8 @@ class FirstDraws:
     `atoms` has an entry for every atom of the formula. `numbers` are the noisy numbers behind
     them: the measures that each is made of, and its epsilon. `whole`: nothing is drawn later.
     `again`: values that the answer shows cost as much again as the decision. `number`: the name
-    of the one number that decides, where there is one. `everything`: these are the proportions
-    of a draw that takes whatever the query may spend.
+    of the one number that decides, where there is one. `everything`: all of the task's epsilon
+    goes to that number, so whoever asks says how much there is.
     """
 
     title: str
@@ -47,20 +47,6 @@ class FirstDraws:
     def epsilon(self) -> float:
         """What a row that enters every measure loses by all of them."""
         return math.fsum(epsilon for _, epsilon in self.numbers)
-
-
-def scaled(draws: FirstDraws, factor: float) -> FirstDraws:
-    """The same draws at `factor` times their epsilons, and regions as much narrower."""
-    return replace(
-        draws,
-        atoms={
-            atom: replace(
-                draw, region=max(1, round(draw.region / factor)), epsilon=factor * draw.epsilon
-            )
-            for atom, draw in draws.atoms.items()
-        },
-        numbers=tuple((behind, factor * epsilon) for behind, epsilon in draws.numbers),
-    )
 
 
 def by_atom(

@@ -147,7 +147,8 @@ def wrong_ones(level: Level, x: Ints, returned: Mask) -> Wrong:
     variance = (weights**2 - _undone(level, steps, x)).sum()
     m = max(1, math.ceil(1 / level.rate))
     near = int((returned & (x <= m)).sum())
-    chance = 1 - tail(level.rate, m) / level.on_the_line
+    living = level.on_the_line  # below the least float it says nothing, and nothing is claimed
+    chance = 1 - tail(level.rate, m) / living if living > 0 else 0.0
     bound = (1 + near) / chance / Wrong.DOUBT if chance > 0 else math.inf
     return Wrong(max(0.0, float(weights.sum())), 2 * math.sqrt(max(float(variance), 0.0)), bound)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from probe_sql.accuracy import UNBOUNDED
-from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws, scaled
+from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
 from probe_sql.grid import Grid, text_lines
 from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
 from probe_sql.loss import Loss
@@ -85,7 +85,9 @@ def explain(plan: Plan, groups: int | None = None) -> Explanation:
     first = algorithm.first_draws(outline)
     most = (accuracy.epsilon - plan.release_loss.epsilon) / (2 if first.again else 1)
     if first.everything and most > 0:
-        first = scaled(first, most / plan.unit_loss(_spent(plan, first)).epsilon)
+        factor = most / plan.unit_loss(_spent(plan, first)).epsilon
+        outline = replace(outline, accuracy=replace(accuracy, epsilon=factor * accuracy.epsilon))
+        first = algorithm.first_draws(outline)
     loss = plan.unit_loss(_spent(plan, first))
     people = _people(plan, first)
     draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))

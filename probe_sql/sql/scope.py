@@ -80,7 +80,7 @@ class FromScope:
 
     def owners(self, name: str) -> list[Named]:
         """The tables a column by itself may belong to; those that USING compares are one."""
-        merged = self.merged.get(name.lower(), [])
+        merged = self.merged.get(normal_name(name), [])
         others = [i for i in self.named.values() if self.has(i, name) and i not in merged]
         return [*merged[:1], *others]
 

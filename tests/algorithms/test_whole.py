@@ -105,6 +105,17 @@ def test_the_bound_on_false_groups_grows_with_those_near_the_line() -> None:
         )
 
 
+@pytest.mark.parametrize("epsilon", [5.0, 50.0, 700.0, 760.0, 1e5])
+def test_an_epsilon_beyond_all_floats_fails_nowhere(epsilon: float) -> None:
+    """After the charge, an error of our own would stop whoever asked."""
+    level = level_at(epsilon, 1, ALL.fnr, 100)
+    x = np.arange(-2, 98)
+    wrong = wrong_ones(level, x, level.alive(x, np.full(100, 0.5)))
+    assert 0 <= wrong.expected < 0.01 * 100
+    assert np.isfinite(wrong.error)
+    assert 0 <= level.on_the_line <= math.exp(-epsilon)
+
+
 def test_coins_are_given_or_its_own() -> None:
     exact = [np.zeros(400, dtype=np.int64)]
     work = task(400, [atom(0, 0)], Leaf(0), ALL)

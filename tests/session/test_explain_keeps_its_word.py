@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -186,3 +187,70 @@ def test_values_beside_a_condition_that_needs_no_draw_are_priced(
     assert explained.guarantee == answer.privacy.guarantee
     assert 0 < explained.epsilon_first <= answer.privacy.epsilon
     assert 0 < answer.privacy.epsilon == pytest.approx(explained.epsilon_worst)
+
+
+# --- beyond the paper: fdr, strict proofs, marks, all that may be spent ----------------------
+
+BEYOND: dict[str, dict[str, Any]] = {
+    "fdr": {"fnr": 0.02, "fdr": 0.3},
+    "fdr and fpr": {"fnr": 0.02, "fdr": 0.3, "fpr": 0.3},
+    "strict": {"fnr": 0.02, "fdr": 0.3, "proof": "strict"},
+    "all": {"fnr": 0.02, "spend": "all"},
+}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("case", BEYOND)
+def test_explain_keeps_its_word_beyond_the_paper(tmp_path: Path, case: str, unit: str) -> None:
+    asked = {"epsilon": 900.0, **BEYOND[case]}
+    with watched(tmp_path, unit) as db:
+        for sql in (ALONE, BARE, SHOWN, REPEATED):
+            explained, answer = both(db, sql, **asked)
+            assert differences(explained, answer, db.losses) == []
+            if case == "all":  # nothing is left over, but for what rounding takes
+                assert answer.privacy.epsilon > 0.999 * explained.epsilon_worst
+
+
+@pytest.mark.parametrize("epsilon", [900.0, 0.05])
+def test_an_answer_that_marks_keeps_one_of_the_two_promises(tmp_path: Path, epsilon: float) -> None:
+    asked = {"fnr": 0.02, "fdr": 0.3, "on_exhausted": "mark", "epsilon": epsilon}
+    with watched(tmp_path, "row") as db:
+        explained, answer = both(db, BARE, **asked)
+    first, last = explained.guarantee.split(" Or, if the budget ends first: ")
+    assert answer.privacy.guarantee == (first if epsilon > 1 else last)
+
+
+# --- values without a condition --------------------------------------------------------------
+
+VALUES: dict[str, dict[str, Any]] = {
+    "margins": {"margin": 40.0},
+    "a share": {"margin": "20% or 50 rows"},
+    "all": {"spend": "all", "epsilon": 3.0},
+    "unasked": {},
+}
+FIGURES = "count(*), sum(age), avg(age), count_if(age > 60) / count(*)"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("case", VALUES)
+def test_explain_prices_values_and_says_their_margins(tmp_path: Path, case: str, unit: str) -> None:
+    with watched(tmp_path, unit) as db:
+        for columns in ("count(*)", "count(*), sum(age)", FIGURES):
+            sql = f"SELECT ward, {columns} FROM visits GROUP BY ward"
+            explained, answer = both(db, sql, **{"epsilon": 900.0, **VALUES[case]})
+            privacy = answer.privacy
+            assert explained.guarantee == privacy.guarantee
+            assert privacy.epsilon <= explained.epsilon_worst * (1 + 1e-9)
+            told = {value.name: value for value in explained.values}
+            assert list(told) == list(answer.columns[1:])
+            for step in privacy.trace:
+                assert told[step.atom].epsilon == step.epsilon
+                expected = None if math.isnan(step.region) else step.region
+                assert told[step.atom].margin == expected
+            if all(value.share is None for value in told.values()):
+                assert db.losses[-1] == pytest.approx(explained.epsilon_first, rel=1e-9)
+                assert privacy.epsilon == pytest.approx(explained.epsilon_worst, rel=1e-9)
+            for column, value in enumerate(told.values(), 1):
+                if value.rows is None and value.margin is not None and value.kind != "share":
+                    shown = [margins[column] for margins in answer.margins]
+                    assert shown == pytest.approx([value.margin] * WARDS), (columns, value)

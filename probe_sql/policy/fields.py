@@ -222,6 +222,9 @@ ENGINE = Section("Resources", "engine", (
     Field("scans", Whole(high=SCANS_LIMIT), "scans = 2",
           "scans of one open database that may run at once, 1 to 64 and at most `threads`", "1",
           "vault"),
+    Field("time_limit", Matching("a time", r"[1-9][0-9]{0,5} ?(s|min|h)"), 'time_limit = "30min"',
+          'longest time for one statement of a scan, such as `"90s"`, `"30min"` or `"2h"`; what '
+          "takes longer has failed", "none; on PostgreSQL and Spark 30 minutes", "vault"),
 ))  # fmt: skip
 
 POLICY = Section("Policy", "", (

@@ -277,8 +277,8 @@ class Budget(Checked):
 
 @dataclass(frozen=True, slots=True)
 class Resources(Checked):
-    """`[engine]`: memory and threads of scans, the directory for what does not fit, and how many
-    scans of one database may run at once. They share the rest, each a fixed part.
+    """`[engine]`: memory and threads of scans, the directory for what does not fit, how many
+    scans of one database may run at once, and for how long. They share the rest, each a fixed part.
 
     Privacy: whether a scan fits depends on the rows. An analyst who chose these limits could
     set them where one row decides, so they are the owner's, as is the rest of the policy.
@@ -288,7 +288,16 @@ class Resources(Checked):
     threads: int | None = None  # None: one for each core
     spill: str | None = None  # None: the system's directory for temporary files
     scans: int = 1
+    time_limit: str | None = None
     section: ClassVar[Section] = fields.ENGINE
+
+    @property
+    def seconds(self) -> float | None:
+        """The longest that a statement may take; None where the owner says nothing."""
+        if self.time_limit is None:
+            return None
+        unit = self.time_limit.lstrip("0123456789 ")
+        return float(self.time_limit.removesuffix(unit)) * {"s": 1, "min": 60, "h": 3600}[unit]
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:  # noqa: ARG002
         """No more scans at once than threads."""

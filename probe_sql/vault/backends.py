@@ -53,9 +53,9 @@ def _remote(
     if isinstance(source, str) and server(source) == POSTGRES:
         from probe_sql.vault.postgres import open_postgres
 
-        remote = open_postgres(source, 1 if policy is None else policy.engine.scans)
+        remote = open_postgres(source, None if policy is None else policy.engine)
     else:
         from probe_sql.vault.spark import open_spark
 
-        remote = open_spark(as_spark(source))
+        remote = open_spark(as_spark(source), None if policy is None else policy.engine.seconds)
     return RemoteBackend(remote, policy, threads=threads, memory=memory, beside=beside)

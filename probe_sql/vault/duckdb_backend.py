@@ -59,7 +59,7 @@ class DuckDBBackend:
     def _begin(self, source: DuckDBSource, owner: bool) -> None:
         self._source = source
         self._owner = owner
-        self._calls = Calls()
+        self._calls = Calls(source.seconds)
         self._known: Instance | None = None  # that worked last here, and has made the key domain
 
     def session(self) -> Self:

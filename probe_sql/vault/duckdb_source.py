@@ -48,6 +48,7 @@ class DuckDBSource:
         self._workplace = open_workplace(
             policy.beside(spill) if policy is not None and spill is not None else None
         )
+        self.seconds = self._limits.seconds
         self._numbers = count()
         self._contents: dict[str, str] = {}  # digests of public tables, which do not change
         try:

@@ -85,10 +85,16 @@ SCAN = {
         "Connect again.",
     ),
     ("", Failure.CLOSED): Said("The database was closed.", UNDRAWN, "Connect again."),
+    ("", Failure.TIMEOUT): Said(
+        "The scan took longer than the data owner allows.",
+        UNDRAWN,
+        "Ask the data owner to allow more: time_limit in [engine] of the policy.",
+    ),
     ("postgres", Failure.TIMEOUT): Said(
         "The server ended the scan.",
         f"It took longer than {{timeout}}, or was cancelled there. {UNDRAWN}",
-        "Allow more with ?statement_timeout=2h in the URL, up to the role's own limit.",
+        "Allow more with ?statement_timeout=2h in the URL, up to the role's own limit and the "
+        "policy's time_limit.",
     ),
     ("postgres", Failure.DENIED): Said(
         "The server did not let this role read what the scan needs.",

@@ -33,6 +33,7 @@ class Pool(Generic[T]):
     """At most `size` members, made when they are needed and kept for the next call.
 
     `make` returns None where no further one can be made: then it stays at those that there are.
+    What it raises is for the one call that needed it.
     First come, first served.
     """
 
@@ -105,17 +106,19 @@ class Pool(Generic[T]):
     def _made(self) -> T | None:
         """A new member, lent; None where there can be no more than there are."""
         made: T | None = None
+        full = False
         try:
             made = self._make()
+            full = made is None
         finally:
             with self._changed:
                 self._making -= 1
                 closed = self._closed
                 if made is not None and not closed:
                     self._members.append(made)
-                elif made is None:
+                elif full:
                     self._size = max(1, len(self._members))
-                lost = made is None and not self._members
+                lost = full and not self._members
                 self._changed.notify_all()
         if closed and made is not None:
             made.close()
@@ -132,6 +135,14 @@ class Pool(Generic[T]):
                 self._idle.append(member)
             self._changed.notify_all()
         if broken:
+            member.close()
+
+    def close_idle(self) -> None:
+        """End the members that nobody has now; new ones are made when they are needed."""
+        with self._changed:
+            idle, self._idle = self._idle, []
+            self._members = [each for each in self._members if each not in idle]
+        for member in idle:
             member.close()
 
     def close(self) -> None:

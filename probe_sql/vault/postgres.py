@@ -8,10 +8,10 @@ SELECT on the tables and no more; TEMPORARY on the database makes people quick t
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,150 +19,64 @@ import numpy as np
 from probe_sql.errors import InterfaceError, InternalError, OperationalError, ProbeError
 from probe_sql.measuring import Ints
 from probe_sql.plan.tally import Scan
-from probe_sql.policy.model import Table
+from probe_sql.policy.model import Resources, Table
 from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
-from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape
+from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape, signed
 from probe_sql.text import normal_name
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.failures import Failure, scan_error
 from probe_sql.vault.pool import Pool
-from probe_sql.vault.postgres_address import Address, read_address, shorter, unreachable
+from probe_sql.vault.postgres_address import Address, read_address, shorter
 from probe_sql.vault.postgres_checks import (
     BEHIND,
     COLUMNS,
+    WITHHELD,
     alike,
     column_type,
     computed,
+    forbidden,
     hidden,
     unfixed,
     unreadable,
 )
-from probe_sql.vault.runner import Runner, Watch
+from probe_sql.vault.postgres_link import KEEP, READ, Bounded, Link, Rows, Statement, connected
+from probe_sql.vault.runner import Watch
 
 if TYPE_CHECKING:
-    import psycopg
-
     from probe_sql.vault.remote import PublicRows
 
-Rows = list[tuple[Any, ...]]
-Statement = tuple[str, Sequence[Any]]
-
-_READ = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-_KEEP = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE"
-# Whatever a setting can change about a value or its text; local to each transaction, so that
-# neither the role's defaults nor a pool of connections has a say.
-_SETTINGS = {
-    "search_path": "pg_catalog", "timezone": "UTC", "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres", "extra_float_digits": "1", "bytea_output": "hex",
-    "standard_conforming_strings": "on", "transform_null_equals": "off", "array_nulls": "on",
-    "gin_fuzzy_search_limit": "0", "lock_timeout": "0",
-    "row_security": "off",  # an error instead of fewer rows
-}  # fmt: skip
 _SERVER = (
     "SELECT pg_postmaster_start_time()::text, oid::text FROM pg_database"
     " WHERE datname = current_database()"
 )
 _ROLE = "SELECT current_setting('server_version'), current_user::text"
-_OLDEST = 13
 _BOUNDED = "probe_sql_bounded_"
-
-
-class _Link:
-    """A connection for one query at a time, which can be watched and interrupted."""
-
-    broken = False  # one that is lost stays lost, and says so: nothing reconnects in silence
-
-    def __init__(self, connection: psycopg.Connection[Any], timeout: str) -> None:
-        self._connection = connection
-        self._cancelled = False
-        self._runner = Runner(self, self.classify)
-        self.bounded: dict[str, Any] = {}  # what is scanned of tables that protect people
-        self.limit(timeout)
-
-    def run(
-        self, statements: Sequence[Statement], watch: Watch, begin: str = _READ
-    ) -> list[Rows] | Failure:
-        """Run statements in one transaction; what each returned, or how it failed."""
-        work = partial(_Link.transaction, begin=begin, statements=statements)
-        return self._runner.run(work, watch)
-
-    def limit(self, timeout: str) -> None:
-        """Have the server end statements that take longer."""
-        settings = {**_SETTINGS, "statement_timeout": timeout}
-        calls = ", ".join(f"set_config('{name}', '{v}', true)" for name, v in settings.items())
-        self._prepare = f"SELECT {calls}"
-
-    def interrupt(self) -> None:
-        """End the running statement, from another thread."""
-        import psycopg
-
-        self._cancelled = True
-        with suppress(psycopg.Error):
-            self._connection.cancel_safe(timeout=2)
-
-    def transaction(self, begin: str, statements: Sequence[Statement]) -> list[Rows]:
-        """Run statements in one transaction, on one snapshot; returns what each returned."""
-        self._cancelled = False
-        found: list[Rows] = []
-        with self._connection.cursor() as cursor:
-            try:
-                cursor.execute(begin)
-                cursor.execute(self._prepare)
-                for sql, parameters in statements:
-                    cursor.execute(sql, parameters or None)
-                    found.append(cursor.fetchall() if cursor.description is not None else [])
-                cursor.execute("COMMIT")
-            except BaseException:
-                self._abandon()
-                raise
-        return found
-
-    def _abandon(self) -> None:
-        """End the transaction; once more where an interrupt that came late has hit that too."""
-        from psycopg import pq
-
-        for _ in range(3):
-            status = self._connection.info.transaction_status
-            if status in (pq.TransactionStatus.IDLE, pq.TransactionStatus.UNKNOWN):
-                return
-            with suppress(Exception):
-                self._connection.execute("ROLLBACK")
-
-    def classify(self, error: BaseException) -> Failure:
-        """The class of an error; its text is not looked at."""
-        from psycopg import errors
-
-        if isinstance(error, errors.QueryCanceled):
-            return Failure.INTERRUPTED if self._cancelled else Failure.TIMEOUT
-        if isinstance(error, errors.InsufficientPrivilege):
-            return Failure.DENIED
-        if isinstance(error, MemoryError) or str(getattr(error, "sqlstate", "") or "")[:2] == "53":
-            return Failure.MEMORY
-        return Failure.LOST if self._connection.closed else Failure.OTHER
-
-    def close(self) -> None:
-        """End what runs and disconnect; safe to call twice."""
-        self._runner.end(self._connection.close)
+_KEY = "probe_sql_key_"
 
 
 class PostgresRemote:
-    """A PostgreSQL database, read by scans, each of them over a connection of its own."""
+    """A PostgreSQL database, read by scans, each of them over a connection of its own.
 
-    def __init__(self, link: _Link, address: Address, scans: int) -> None:
+    A query whose connection is lost fails. The next one gets a new connection, if it leads to the
+    same database and everything that was checked on opening holds there still.
+    """
+
+    def __init__(self, link: Link, address: Address, scans: int) -> None:
         self._address = address
         self._timeout = address.timeout
         self._lost = False
+        self._policy: Policy | None = None  # as checked
         self._pool = Pool(link, self._another, scans)
         self._engine: PostgresEngine = replace(POSTGRESQL, schema=address.schema)
-        self._may_keep = self._check()
+        self._may_keep = self._check(link)
         link.limit(self._timeout)
-        self._server = self._run(_SERVER)
-        self._version, self._role = self._run(_ROLE)[0]
-        self._engine = replace(self._engine, shapes=self._shapes())
+        self._server = self._done(link, [(_SERVER, ())])[0]
+        self._version, self._role = self._done(link, [(_ROLE, ())])[0][0]
+        self._engine = replace(self._engine, shapes=self._shapes(link))
 
-    def _check(self) -> bool:
+    def _check(self, link: Link) -> bool:
         """Check the server's encoding and the schema; whether temporary tables can be made.
 
         The role's own time limit holds where it is the shorter one.
@@ -172,7 +86,8 @@ class PostgresRemote:
             " has_database_privilege(current_database(), 'TEMPORARY') AND NOT pg_is_in_recovery(),"
             " (SELECT reset_val FROM pg_settings WHERE name = 'statement_timeout')"
         )
-        encoding, missing, keep, limit = self._run(sql, [self._address.schema])[0]
+        statement: Statement = (sql, [self._address.schema])
+        encoding, missing, keep, limit = self._done(link, [statement])[0][0]
         self._timeout = shorter(self._address.timeout, limit)
         if encoding != "UTF8":
             raise OperationalError(
@@ -187,21 +102,46 @@ class PostgresRemote:
             )
         return bool(keep)
 
-    def _another(self) -> _Link | None:
-        """One more connection; None where the server gives no more, or is another one by now."""
+    def _another(self) -> Link | None:
+        """One more connection; None where the server gives no more, or is another one by now.
+
+        Raises `ScanError` where the one there was is lost, and the database cannot be had again.
+        """
+        link: Link | None = None
         with suppress(ProbeError):
-            link = _connected(self._address)
+            link = connected(self._address)
             link.limit(self._timeout)
-            if link.run([(_SERVER, ())], Watch()) == [self._server]:
+            found = self._done(link, [(_SERVER, ())])[0]
+            if found == self._server or (self._lost and self._as_before(link, found)):
+                self._server, self._lost = found, False
                 return link
+        if link is not None:
             link.close()
+        if self._lost:
+            raise scan_error(Failure.LOST)
         return None
 
-    def _shapes(self) -> dict[str, Shape]:
+    def _as_before(self, link: Link, server: Rows) -> bool:
+        """Whether a server that was started again has the same database, and passes its checks."""
+        (_, now), (_, before) = server[0], self._server[0]
+        if now != before or self._shapes(link) != self._engine.shapes:
+            return False
+        if self._done(link, [(_ROLE, ())])[0][0] != (self._version, self._role):
+            return False
+        if self._check(link) != self._may_keep:
+            return False
+        if self._policy is not None:
+            self._check_tables(link, self._policy)
+        return True
+
+    def _shapes(self, link: Link) -> dict[str, Shape]:
         found: dict[str, dict[str, SqlType]] = {}
-        for table, column, *described in self._run(COLUMNS, [self._address.schema]):
+        statement: Statement = (COLUMNS, [self._address.schema])
+        for table, column, *described in self._done(link, [statement])[0]:
             found.setdefault(table, {})[column] = column_type(*described)
         return {name: Shape(name, _distinct(columns)) for name, columns in found.items()}
+
+    limit = None  # the server ends what takes too long
 
     @property
     def engine(self) -> PostgresEngine:
@@ -223,37 +163,51 @@ class PostgresRemote:
         and under a view that shows other values each time one row could be several. A view that
         computes could fail for one row alone, and tell of it for nothing.
         """
-        for table in (*policy.tables, *policy.public):
-            shape = find(self._engine.shapes, table)
-            if shape is None:
-                continue  # the policy's own check of schemas reports it
-            self._check_rights(table, shape.name)
-            if table in policy.tables:
-                self._check_rows(policy.tables[table], shape)
+        watch = Watch()
+        with self._pool.lend(watch) as link:
+            self._check_tables(link, policy)
+        self._policy = policy
 
-    def _check_rights(self, table: str, name: str) -> None:
+    def _check_tables(self, link: Link, policy: Policy) -> None:
+        for name in (*policy.tables, *policy.public):
+            shape = find(self._engine.shapes, name)
+            withheld = self._withheld(link, name)
+            if shape is None:
+                if withheld:
+                    raise forbidden(name)
+                continue  # the policy's own check of schemas reports it
+            self._check_rights(link, name, shape.name)
+            table = policy.tables.get(name)
+            if table is not None:
+                for column in table.columns:
+                    if find(shape.columns, column) is None and find(withheld, column) is not None:
+                        raise forbidden(name, column)
+                self._check_rows(link, table, shape)
+
+    def _withheld(self, link: Link, table: str) -> dict[str, str]:
+        """Columns of a table that the role may not read."""
+        found = self._done(link, [(WITHHELD, [self._address.schema, table])])[0]
+        return {column: column for (column,) in found}
+
+    def _check_rights(self, link: Link, table: str, name: str) -> None:
         """Plan a statement that returns nothing: the server refuses where it would hide rows."""
         probe: Statement = (self._engine.nothing(name), ())
-        if self._tried([probe]) is Failure.DENIED:
+        if link.run([probe], Watch()) is Failure.DENIED:
             shown: Statement = ("SELECT set_config('row_security', 'on', true)", ())
-            denied = self._tried([shown, probe]) is Failure.DENIED
+            denied = link.run([shown, probe], Watch()) is Failure.DENIED
             raise unreadable(table) if denied else hidden(table)
 
-    def _check_rows(self, table: Table, shape: Shape) -> None:
-        foreign, volatile, raising = self._run(BEHIND, [self._address.schema, shape.name])[0]
+    def _check_rows(self, link: Link, table: Table, shape: Shape) -> None:
+        behind: Statement = (BEHIND, [self._address.schema, shape.name])
+        foreign, volatile, raising = self._done(link, [behind])[0][0]
         if foreign or volatile:
             raise unfixed(table.name, foreign)
         if raising:
             raise computed(table.name)
         person = find({name: name for name in shape.columns}, table.unit.column or "")
         probe: Statement = (self._engine.nothing(shape.name, person), ())
-        if self._tried([probe]) is Failure.OTHER:
+        if link.run([probe], Watch()) is Failure.OTHER:
             raise alike(table.name, str(person))
-
-    def _tried(self, statements: Sequence[Statement]) -> list[Rows] | Failure:
-        watch = Watch()
-        with self._pool.lend(watch) as link:
-            return link.run(statements, watch)
 
     def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
         """All rows of a public table as text, column by column, in a form DuckDB reads."""
@@ -281,36 +235,47 @@ class PostgresRemote:
             found = self._transaction(link, statements, watch)
         return [_columns(rows, 1 + len(s.tallies)) for s, rows in zip(scans, found, strict=True)]
 
-    def _statement(self, link: _Link, scan: Scan) -> str:
+    def _statement(self, link: Link, scan: Scan) -> str:
         table = scan.relation.table
         if table.unit.column is not None and table.name not in link.bounded:
             raise InternalError("A table of people was scanned before it was bounded.")
-        return self._engine.statement(scan, link.bounded.get(table.name, (table.name,)))
+        kept = link.bounded.get(table.name)
+        return self._engine.statement(scan, (table.name,) if kept is None else kept.rows)
 
     def missing_people(self, table: Table) -> bool:
         """Whether some row of the table has no person."""
         return bool(self._run(self._engine.missing(table)))
 
-    def _bound(self, link: _Link, table: Table, key: int, watch: Watch) -> None:
+    def _bound(self, link: Link, table: Table, key: int, watch: Watch) -> None:
         """Have later scans over the link see at most `max_rows` rows of each person.
 
-        The rows that stay are kept in a temporary table, which ends with the connection. Where
-        the role cannot make one they are found anew in every scan: the same ones, but slowly.
-        Its name is nobody else's: through a pool that shares sessions another connection's table
-        is never read in its place.
+        The rows that stay are kept in a temporary table, which ends with the connection, and are
+        chosen again from the table as it is after a quarter of an hour: no fact about the rows
+        decides when. Where the role cannot make one they are found anew in every scan: the same
+        ones, but slowly. Its name is nobody else's: through a pool that shares sessions another
+        connection's table is never read in its place.
+        Privacy: the key reaches the server as the data of a COPY, which no log of statements has.
         """
-        if table.name in link.bounded:
+        kept = link.bounded.get(table.name)
+        if kept is not None and not kept.stale:
             return
         if not self._may_keep:
-            link.bounded[table.name] = self._engine.bounded_rows(table, key)
+            link.bounded[table.name] = Bounded(self._engine.bounded_rows(table, key))
             return
-        target = f"{_BOUNDED}{secrets.token_hex(8)}"
-        statements = [
-            (self._engine.bounding(table, key, target), ()),
+        name = secrets.token_hex(8)
+        target, of_key = f"{_BOUNDED}{name}", f"{_KEY}{name}"
+        statements: list[Statement] = [
+            (f'CREATE TEMPORARY TABLE "{of_key}" (key bigint NOT NULL) ON COMMIT DROP', ()),
+            (f'COPY pg_temp."{of_key}" FROM STDIN', f"{signed(key)}\n".encode()),
+            (self._engine.bounding(table, of_key, target), ()),
             (f'ANALYZE pg_temp."{target}"', ()),
         ]
-        self._transaction(link, statements, watch, _KEEP)
-        link.bounded[table.name] = self._engine.temporary(target)
+        if kept is not None:
+            statements.append((f'DROP TABLE pg_temp."{kept.target}"', ()))
+            del link.bounded[table.name]  # whatever becomes of the new one
+        self._transaction(link, statements, watch, KEEP)
+        rows = self._engine.temporary(target)
+        link.bounded[table.name] = Bounded(rows, target, time.monotonic())
 
     def close(self) -> None:
         """End what runs and disconnect; safe to call twice."""
@@ -322,20 +287,24 @@ class PostgresRemote:
             return self._transaction(link, [(sql, parameters)], watch)[0]
 
     def _transaction(
-        self, link: _Link, statements: Sequence[Statement], watch: Watch, begin: str = _READ
+        self, link: Link, statements: Sequence[Statement], watch: Watch, begin: str = READ
     ) -> list[Rows]:
-        if self._lost:  # over one connection: the others end with it
-            raise scan_error(Failure.LOST)
         outcome = link.run(statements, watch, begin)
         if isinstance(outcome, Failure):
-            self._lost = outcome is Failure.LOST
+            if outcome is Failure.LOST:
+                link.broken = self._lost = True
+                self._pool.close_idle()  # those of the same server end with it
             words = {"timeout": str(self._timeout), "schema": self._address.schema}
             raise scan_error(outcome, "postgres", **words)
         return outcome
 
+    def _done(self, link: Link, statements: Sequence[Statement]) -> list[Rows]:
+        """What statements returned that nobody waits to see the end of."""
+        return self._transaction(link, statements, Watch())
 
-def open_postgres(url: str, scans: int = 1) -> PostgresRemote:
-    """Connect to a database by its URL, for reading, over at most `scans` connections.
+
+def open_postgres(url: str, limits: Resources | None = None) -> PostgresRemote:
+    """Connect to a database by its URL, for reading, within the owner's limits.
 
     Raises `InterfaceError` where psycopg is missing or the URL cannot be read, and
     `OperationalError` where the server does not let us in. No message holds the password.
@@ -347,41 +316,17 @@ def open_postgres(url: str, scans: int = 1) -> PostgresRemote:
             "PostgreSQL needs the library psycopg, which is not installed.",
             fix='pip install "probe-sql[postgres]"',
         ) from None
+    allowed = Resources() if limits is None else limits
     address = read_address(url)
-    link = _connected(address)
+    if allowed.seconds is not None:
+        timeout = shorter(address.timeout, str(int(1000 * allowed.seconds)))
+        address = replace(address, timeout=timeout)
+    link = connected(address)
     try:
-        return PostgresRemote(link, address, scans)
+        return PostgresRemote(link, address, allowed.scans)
     except BaseException:
         link.close()
         raise
-
-
-def _connected(address: Address) -> _Link:
-    """A connection that can read and no more."""
-    import psycopg
-
-    connection: psycopg.Connection[Any] | None = None
-    failure: OperationalError | None = None
-    try:
-        connection = psycopg.connect(
-            **address.parameters,
-            autocommit=True,
-            prepare_threshold=None,
-            cursor_factory=psycopg.RawCursor,
-        )
-        connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
-    except psycopg.Error as error:
-        failure = unreachable(address, error)
-    if failure is not None or connection is None:
-        if connection is not None:
-            connection.close()
-        raise failure or OperationalError("The server could not be reached.")
-    if connection.info.server_version < _OLDEST * 10_000:
-        connection.close()
-        raise OperationalError(
-            f"The server is older than PostgreSQL {_OLDEST}.", fix="Update the server."
-        )
-    return _Link(connection, address.timeout)
 
 
 def _columns(rows: Rows, width: int) -> list[Ints]:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from probe_sql.errors import InterfaceError, OperationalError
 
 _TIMEOUT = "30min"
+_SCHEMA = "public"
 _DURATION = re.compile(r"(\d{1,9})(ms|s|min|h|d)|(0)")
 _UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _URL = re.compile(
@@ -58,13 +59,16 @@ class _Parts:
 
 
 def identity(url: str) -> str:
-    """The name of a database for its ledger: the server and the database, no credentials.
+    """The name of a database for its ledger: the server, the database and the schema.
 
+    Privacy: not the role, whose rows are those of every other role (`postgres_checks`): under
+    another role the same rows would have a fresh budget.
     Raises `InterfaceError`, without quoting it, for a URL whose parts cannot be told apart.
     """
     parts = _parts(url)
     port = "" if re.search(r":\d+$", parts.hosts) else ":5432"
     chosen = sorted((name, value) for name, value in parts.options if name in _CHOOSING)
+    chosen += [("schema", v) for k, v in parts.options if k == "schema" and v not in ("", _SCHEMA)]
     return (
         f"postgresql://{parts.hosts.lower() or 'localhost'}{port}{parts.path}"
         f"{'?' if chosen else ''}{urlencode(chosen)}"
@@ -99,7 +103,7 @@ def read_address(url: str) -> Address:
             fix="Leave options=... out. The owner can set what a role needs with ALTER ROLE.",
         )
     known["client_encoding"] = "UTF8"
-    return Address(known, ours.get("schema") or "public", timeout)
+    return Address(known, ours.get("schema") or _SCHEMA, timeout)
 
 
 def shorter(timeout: str, milliseconds: str) -> str:
@@ -158,6 +162,13 @@ def unreachable(address: Address, error: Exception) -> OperationalError:
         return OperationalError(
             f"The server at {address.server} has no database {address.database}.",
             fix="Check the name after the last / of the URL.",
+        )
+    if "SSL" in words or "certificate" in words:
+        return OperationalError(
+            f"The server at {address.server} answers, but no encrypted connection came about.",
+            why=f"With sslmode={address.parameters.get('sslmode') or 'prefer'}: the server has no "
+            "TLS, or its certificate, or ours, was not accepted.",
+            fix="Check sslmode, sslrootcert and the host's name in the certificate.",
         )
     return OperationalError(
         f"The PostgreSQL server at {address.server} could not be reached.",

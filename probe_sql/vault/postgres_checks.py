@@ -39,6 +39,16 @@ FROM known k JOIN pg_type t ON t.oid = k.type
 WHERE t.typtype <> 'd'
 ORDER BY k.relname, k.attnum
 """
+# Columns of a table that the role may not read: they are there, but not for it.
+WITHHELD = """
+SELECT a.attname::text
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE n.nspname = $1 AND lower(c.relname) = lower($2) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
+  AND a.attnum > 0 AND NOT a.attisdropped
+  AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT'))
+"""
 
 _NAMES = {
     "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "bool": "BOOLEAN",
@@ -118,6 +128,17 @@ def hidden(table: str) -> OperationalError:
         why="Answers would be about the rows that the role happens to see, perhaps none of them.",
         fix="Ask the owner for a view that shows the rows to be asked about, owned by a role that "
         "sees all of them; or for a role of its own with BYPASSRLS.",
+    )
+
+
+def forbidden(table: str, column: str | None = None) -> OperationalError:
+    """The role may not read a table, or one of its columns."""
+    what = table if column is None else f"the column {column} of {table}"
+    granted = "SELECT" if column is None else f"SELECT ({column})"
+    return OperationalError(
+        f"The server does not let this role read {what}.",
+        why="It is there, but the role has no right to SELECT it.",
+        fix=f"Ask the owner to GRANT {granted} ON {table}, and USAGE on its schema, to the role.",
     )
 
 

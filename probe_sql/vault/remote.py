@@ -54,6 +54,11 @@ class Remote(Protocol):
         """How its SQL is written, and what it refuses."""
         ...
 
+    @property
+    def limit(self) -> float | None:
+        """Seconds that a statement may take; None where the database itself sees to it."""
+        ...
+
     def schemas(self) -> Schemas:
         """Tables and views, their columns and types in DuckDB's names; schemas are public."""
         ...
@@ -122,7 +127,7 @@ class RemoteBackend:
         self._local = local
         self._key = key
         self._owner = owner
-        self._calls = Calls()
+        self._calls = Calls(remote.limit)
 
     def session(self) -> Self:
         """A backend for one session, over the same database."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ class Watch:
 
     progress: Progress | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
+    limit: float | None = None  # seconds that one piece of work may take
 
     def tick(self, began: float) -> None:
         """Look up while waiting for something since `began`: raises `Interrupted` if cancelled."""
@@ -49,15 +51,16 @@ class Watch:
 class Calls:
     """The calls of one session that are under way: it ends these, and nobody else's."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float | None = None) -> None:
         self._changed = threading.Condition()
+        self._limit = limit
         self._threads: dict[Watch, int] = {}
         self._closed = False
 
     @contextmanager
     def call(self, progress: Progress | None = None) -> Iterator[Watch]:
         """Let one call begin, unless the session has ended."""
-        watch = Watch(progress)
+        watch = Watch(progress, limit=self._limit)
         with self._changed:
             if self._closed:
                 raise closed()
@@ -106,14 +109,18 @@ class Runner(Generic[C]):
 
     The calling thread only waits, so Ctrl-C reaches it at once and it can say that the work goes
     on. Interrupting is repeated until the work ends: a single call that comes before
-    the statement has begun would be lost.
+    the statement has begun would be lost. Where `deaf` is given, a connection that does not end
+    its work within so many seconds is left alone with it, and of no use any more.
     """
 
     def __init__(
-        self, connection: C, classify: Callable[[BaseException], Failure] = classify
-    ) -> None:
+        self, connection: C, classify: Callable[[BaseException], Failure] = classify,
+        deaf: float = math.inf,
+    ) -> None:  # fmt: skip
         self._connection = connection
         self._classify = classify
+        self._deaf = deaf
+        self._left = False
         self._turn = threading.Lock()
         self._running: Watch | None = None
 
@@ -128,6 +135,8 @@ class Runner(Generic[C]):
         """
         watched = Watch() if watch is None else watch
         with self._turn:
+            if self._left:
+                return Failure.CLOSED
             job = _Job(work, self._connection, self._classify)
             self._running = watched
             try:
@@ -152,12 +161,15 @@ class Runner(Generic[C]):
     def _watched(self, job: _Job[C, T], watch: Watch) -> T | Failure:
         if watch.cancelled.is_set():
             return Failure.INTERRUPTED
-        stopped = False
-        waited = 0.0
+        stopped = late = False
+        began = time.monotonic()
         try:
             job.thread.start()
             while not job.wait():
-                waited += TICK
+                waited = time.monotonic() - began
+                if watch.limit is not None and waited > watch.limit:
+                    late = True
+                    break
                 if watch.cancelled.is_set():
                     self._connection.interrupt()
                 elif watch.progress is not None and waited >= PATIENCE:
@@ -166,11 +178,17 @@ class Runner(Generic[C]):
             stopped = True
         finally:
             self._stop(job)
+        if late:
+            return Failure.TIMEOUT
         return Failure.INTERRUPTED if stopped else job.result()
 
     def _stop(self, job: _Job[C, T]) -> None:
         """Return when the thread has ended; impatience does not leave it running."""
+        began = time.monotonic()
         while job.thread.is_alive() and not job.done.is_set():
+            if time.monotonic() - began > self._deaf:
+                self._left = True
+                return
             try:
                 self._connection.interrupt()
                 job.done.wait(TICK)

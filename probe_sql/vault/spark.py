@@ -38,6 +38,9 @@ from probe_sql.vault.steady import steadily
 
 T = TypeVar("T")
 
+_LIMIT = 1800.0  # seconds of a job, where the owner does not say
+_DEAF = 15.0  # seconds for a driver to end a job that was cancelled, before it is given up
+_PART = 64 << 20  # bytes of people's rows that one task works on
 _BROADCAST = 2_000_000  # rows of a public relation that every task gets whole
 _CALENDAR = re.compile(r"(\d{4,})(-\d\d-\d\d.*?)( \(BC\))?")
 
@@ -59,10 +62,10 @@ class _Turn:
     broken: bool = False
 
 
-def open_spark(source: Spark) -> Remote:
+def open_spark(source: Spark, limit: float | None = None) -> Remote:
     """Spark's tables and the Parquet paths of a source; raises for what cannot be opened."""
     library()
-    return SparkRemote(source)
+    return SparkRemote(source, _LIMIT if limit is None else limit)
 
 
 class SparkRemote:
@@ -74,9 +77,10 @@ class SparkRemote:
 
     engine: RemoteEngine = SPARK
 
-    def __init__(self, source: Spark) -> None:
+    def __init__(self, source: Spark, limit: float = _LIMIT) -> None:
+        self.limit = limit
         self._link = Link(source)
-        self._runner = Runner(self._link, self._link.classify)
+        self._runner = Runner(self._link, self._link.classify, _DEAF)
         self._columns: dict[str, dict[str, SqlType]] = {}
         self._views: dict[str, str] = {}  # of all rows of a table
         self._frames: dict[str, Any] = {}  # likewise
@@ -224,7 +228,7 @@ class SparkRemote:
             from pyspark import StorageLevel
 
             marks = file_marks(find(self._frames, table.name))
-            frame = session.sql(sql).persist(StorageLevel.MEMORY_AND_DISK)
+            frame = _divided(session, session.sql(sql)).persist(StorageLevel.MEMORY_AND_DISK)
             try:
                 frame.count()
                 frame.createOrReplaceTempView(view)
@@ -317,6 +321,17 @@ def bounded_rows(table: Table, schema: Mapping[str, SqlType], source: str, key: 
     if unit.null != "own":
         return kept
     return f"{kept} UNION ALL SELECT {', '.join(listed)} FROM {source} WHERE {person} IS NULL"
+
+
+def _divided(session: Any, frame: Any) -> Any:
+    """The frame in as many parts as its size and the cluster ask for, not as many as a shuffle has.
+
+    A cached frame keeps its parts, and each costs every later query a task.
+    """
+    size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    least = session.sparkContext.defaultParallelism
+    most = max(least, int(session.conf.get("spark.sql.shuffle.partitions")))
+    return frame.coalesce(min(most, max(least, -(-size // _PART))))
 
 
 def _fetched(session: Any, sql: str) -> Any:

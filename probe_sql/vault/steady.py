@@ -36,6 +36,8 @@ def steadily(read: Callable[[], T], marks: Callable[[], object], discard: Callab
         try:
             found = read()
         except ScanError as failed:  # perhaps because half of a file was another's
+            if failed.failure == Failure.TIMEOUT.value:
+                raise
             error = failed
         if marks() == before:
             if error is not None:

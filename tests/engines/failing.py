@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ import pytest
 from probe_sql.database import Database
 from probe_sql.errors import Interrupted, ScanError, Stopped
 from probe_sql.ledger import Ledger
-from probe_sql.policy import Policy
+from probe_sql.policy import Policy, Resources
 from probe_sql.session import Connection
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.noise import Sampler
@@ -114,3 +115,14 @@ def _connected(backend: Backend, policy: Policy, folder: Path) -> Connection:
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(folder / "a.ledger", budget=typed.budget, identity="contract")
     return Connection(Database(backend, typed, ledger, Sampler(SecureWords())), owner=True)
+
+
+class Limited:
+    """Inherited by a class for each engine: the owner's time limit ends a scan, at a price."""
+
+    def test_a_scan_that_takes_too_long_has_failed(self, breakable: Any, tmp_path: Path) -> None:
+        policy = replace(events.policy(), engine=Resources(time_limit="1s"))
+        with _connected(breakable.endless(policy), policy, tmp_path) as db:
+            with pytest.raises(ScanError, match=r"charged: epsilon 0\.1"):
+                db.sql(COUNT, epsilon=400.0)
+            assert [entry.outcome for entry in db.ledger()] == ["failed: timeout"]

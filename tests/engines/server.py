@@ -99,14 +99,15 @@ class Server:
         )
         assert done.returncode == 0, done.stderr.decode(errors="replace")
 
-    def start(self) -> None:
-        """Start, or start again after `kill`."""
+    def start(self, *further: str) -> None:
+        """Start, or start again after `kill` at the same port, with `further` settings."""
         fresh = self.port == 0
         for _ in range(5):  # another process may take the port in between
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
-            settings = [part for setting in _QUIET for part in ("-c", setting)]
+            if fresh:
+                with socket.socket() as free:
+                    free.bind(("127.0.0.1", 0))
+                    self.port = free.getsockname()[1]
+            settings = [part for setting in (*_QUIET, *further) for part in ("-c", setting)]
             self._process = subprocess.Popen(
                 [
                     str(self._programs / "postgres"), "-D", str(self._folder / "data"),
@@ -136,6 +137,11 @@ class Server:
             else:
                 return True
         return False
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are, and those that its settings name."""
+        return self._folder
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -180,6 +186,7 @@ class Server:
                 connection.execute(
                     sql.SQL("GRANT SELECT ON {} TO {}").format(target, sql.Identifier(READER))
                 )
+            connection.execute("SET LOCAL synchronous_commit = on")  # `kill` loses nothing of it
         return schema
 
 

@@ -16,7 +16,7 @@ from probe_sql.vault.backends import open_backend
 from probe_sql.vault.views import Catalogue
 from tests.engines import events
 from tests.engines.contract import Contract
-from tests.engines.failing import SECRET, Failing
+from tests.engines.failing import SECRET, Failing, Limited
 
 
 class DuckDBFiles:
@@ -59,7 +59,7 @@ class DuckDBFiles:
         return open_backend(str(path), policy)
 
 
-class TestDuckDB(Contract, Failing):
+class TestDuckDB(Contract, Failing, Limited):
     every: ClassVar[int] = 3  # against itself a sample will do
 
     @pytest.fixture(scope="class")

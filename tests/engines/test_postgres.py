@@ -13,7 +13,7 @@ from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from tests.engines import events
 from tests.engines.contract import Contract
-from tests.engines.failing import SECRET, Failing
+from tests.engines.failing import SECRET, Failing, Limited
 from tests.engines.server import READER, Server
 
 _LETTERS = "the case of letters depends on the server's locale"
@@ -62,7 +62,7 @@ class Postgres:
         return schema, open_backend(self._server.url(schema=schema), policy)
 
 
-class TestPostgres(Contract, Failing):
+class TestPostgres(Contract, Failing, Limited):
     @pytest.fixture(scope="class")
     @classmethod
     def engines(cls, server: Server) -> Postgres:

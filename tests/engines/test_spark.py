@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,10 +16,11 @@ import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError, Refused, ScanError
 from probe_sql.plan.plan import make_plan
-from probe_sql.policy import Policy, parse_policy
+from probe_sql.policy import Policy, Resources, parse_policy
 from probe_sql.scan.engine import public_relations
 from probe_sql.scan.spark.engine import SPARK
 from probe_sql.types import Kind
+from probe_sql.vault import spark
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.runner import Watch
@@ -27,7 +29,7 @@ from probe_sql.vault.spark import SparkRemote, bounded_rows
 from probe_sql.vault.spark_link import Link, library
 from tests.engines import cases, events, extremes
 from tests.engines.contract import QUERIES, Contract, Pair
-from tests.engines.failing import SECRET, Failing
+from tests.engines.failing import SECRET, Failing, Limited
 from tests.engines.session import SETTINGS, SparkFiles, session
 
 _CASE = "map the case of some letters differently"
@@ -61,7 +63,7 @@ class TestSpark(Contract):
         self._check_case(case, opened, engines)
 
 
-class TestFailing(Failing):
+class TestFailing(Failing, Limited):
     @pytest.fixture
     def breakable(self, files: SparkFiles) -> Iterator[Misbehaving]:
         made = Misbehaving(files)
@@ -405,6 +407,39 @@ def test_progress_is_reported_and_what_it_raises_ends_the_job(files: SparkFiles)
     assert list(session().sparkContext.statusTracker().getActiveJobsIds()) == []
     backend.close()
     breakable.drop()
+
+
+def test_a_driver_that_does_not_answer_is_given_up(
+    files: SparkFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where it ran out of memory: nothing that it is told ends its job."""
+    monkeypatch.setattr(spark, "_DEAF", 1.0)
+    policy = replace(events.policy(), engine=Resources(time_limit="1s"))
+    driver = Misbehaving(files)
+    backend = driver.endless(policy)
+    typed = policy.with_types(backend.schemas())
+    scan = make_plan(QUERIES["having count"], typed, engine=SPARK).scan
+    monkeypatch.setattr(Link, "interrupt", lambda _: None)
+    try:
+        with pytest.raises(ScanError, match="longer than the data owner allows"):
+            backend.measure(scan)
+        with pytest.raises(ScanError, match="closed"):
+            backend.measure(scan)
+    finally:
+        monkeypatch.undo()
+        backend._remote._link.interrupt()  # type: ignore[attr-defined]
+        backend.close()
+        driver.drop()
+
+
+def test_the_rows_of_people_are_kept_in_few_parts(files: SparkFiles) -> None:
+    policy = parse_policy(PEOPLE.format(rows=6, more=', null = "drop"'))
+    remote = SparkRemote(Spark(tables=files.write({"visits": _visits()}), session=session()))
+    ours = remote._link.begin()
+    ours.conf.set("spark.sql.shuffle.partitions", "200")
+    kept = remote._kept(policy.tables["visits"], 5, Watch())
+    assert kept.frame.rdd.getNumPartitions() == ours.sparkContext.defaultParallelism
+    remote.close()
 
 
 def test_a_file_that_vanished_is_a_failure_of_the_scan(files: SparkFiles) -> None:

@@ -6,7 +6,8 @@ A change of these texts is a change of which rows stay.
 from __future__ import annotations
 
 from probe_sql.policy import Column, Table, Unit, by_name
-from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape
+from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape, signed
+from probe_sql.sql.forms.postgres_build import integer
 from probe_sql.types import parse_type
 from probe_sql.vault import bounding
 from probe_sql.vault.spark import bounded_rows
@@ -64,7 +65,7 @@ def test_postgresql_is_told_the_same_cut() -> None:
     shapes = {"visits": Shape("Visits", SCHEMA)}
     engine = PostgresEngine("PostgreSQL", "postgres", POSTGRESQL.translator, "s", shapes)
     for null, where in (("own", ""), ("drop", ' WHERE NOT t."id" IS NULL')):
-        made = engine.bounded(visits(null), KEY).sql(dialect="postgres")
+        made = engine.bounded(visits(null), integer(signed(KEY))).sql(dialect="postgres")
         assert made == POSTGRES.replace("{where}", where)
 
 

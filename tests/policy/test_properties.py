@@ -275,7 +275,11 @@ def policies(draw: st.DrawFn) -> Policy:
         )
     public = PublicTable("public", ("k",), path=draw(WORDS.filter(lambda w: "://" not in w)))
     defaults = draw(st.sampled_from([{}, {"fnr": 0.01, "fuse": False, "steps": 5}]))
-    engine = draw(st.sampled_from([Resources(), Resources("4GB", 2, "/tmp"), Resources("1.5 GiB")]))
+    engine = draw(
+        st.sampled_from(
+            [Resources(), Resources("4GB", 2, "/tmp"), Resources("1.5 GiB", time_limit="30min")]
+        )
+    )
     ledger = draw(WORDS | st.none())
     return Policy(budget, by_name(*tables), by_name(public), defaults, ledger, engine=engine)
 

@@ -45,7 +45,7 @@ class PostgresEngine(RemoteEngine):
         origin.set("db", build.name(self.schema, quoted=True))
         return build.subquery(build.select(self._columns(table, shape), origin), "t")
 
-    def bounded(self, table: Table, key: int) -> exp.Select:
+    def bounded(self, table: Table, key: exp.Expr) -> exp.Select:
         """At most `max_rows` rows of each person, those with the least (hash, text).
 
         Privacy: the text holds every column of the row that can be read, so that rows which
@@ -65,7 +65,7 @@ class PostgresEngine(RemoteEngine):
         row = build.column(_TEXT, "t")
         names = [name for name in table.columns if find(shape.columns, name) is not None]
         kept = [build.column(name, "t", quoted=True) for name in names]
-        order = [call("hashtextextended", row, integer(_signed(key))), row]
+        order = [call("hashtextextended", row, key), row]
         read, by, present = self._sql(build.subquery(inner, "t"), person, build.present(person))
         if unit.null != "own":
             read += f" WHERE {present}"
@@ -78,16 +78,17 @@ class PostgresEngine(RemoteEngine):
 
     def bounded_rows(self, table: Table, key: int) -> exp.Expr:
         """`bounded` as the relation that a statement reads."""
-        return build.subquery(self.bounded(table, key), "t")
+        return build.subquery(self.bounded(table, integer(signed(key))), "t")
 
-    def bounding(self, table: Table, key: int, target: str) -> str:
-        """SQL that makes a temporary table of the rows that stay."""
-        select = self.bounded(table, key).sql(dialect=self.dialect)
+    def bounding(self, table: Table, of_key: str, target: str) -> str:
+        """SQL that makes a temporary table of the rows that stay; another one holds the key."""
+        key = build.select([build.column("key", "k")], self.temporary(of_key, "k"))
+        select = self.bounded(table, exp.Subquery(this=key)).sql(dialect=self.dialect)
         return f'CREATE TEMPORARY TABLE "{target}" AS {select}'
 
-    def temporary(self, target: str) -> exp.Expr:
-        """A table that `bounding` made, as the relation that a statement reads."""
-        table = build.table(target, "t")
+    def temporary(self, target: str, alias: str = "t") -> exp.Expr:
+        """A temporary table, as the relation that a statement reads."""
+        table = build.table(target, alias)
         table.set("db", build.name("pg_temp"))
         return table
 
@@ -170,7 +171,8 @@ def _plain(column: exp.Expr, type_: SqlType) -> exp.Expr:
     return column
 
 
-def _signed(key: int) -> int:
+def signed(key: int) -> int:
+    """A key of 64 bits as the server's signed integer."""
     return key - 2**64 if key >= 2**63 else key
 
 

@@ -291,14 +291,6 @@ class Resources(Checked):
     time_limit: str | None = None
     section: ClassVar[Section] = fields.ENGINE
 
-    @property
-    def seconds(self) -> float | None:
-        """The longest that a statement may take; None where the owner says nothing."""
-        if self.time_limit is None:
-            return None
-        unit = self.time_limit.lstrip("0123456789 ")
-        return float(self.time_limit.removesuffix(unit)) * {"s": 1, "min": 60, "h": 3600}[unit]
-
     def agree(self, found: Findings, sound: frozenset[str]) -> None:  # noqa: ARG002
         """No more scans at once than threads."""
         if self.threads is not None and self.scans > self.threads:

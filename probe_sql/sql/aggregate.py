@@ -19,11 +19,12 @@ from probe_sql.sql.bound import (
     Truth,
     Value,
 )
-from probe_sql.sql.expression import Expressions, Scope, check_parts
+from probe_sql.sql.expression import Expressions, Scope
 from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import require
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
+from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
 from probe_sql.types import Kind
 

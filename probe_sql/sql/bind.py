@@ -17,7 +17,7 @@ from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
 from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output, Truth
-from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.expression import Expressions
 from probe_sql.sql.keys import (
     MAX_GROUPS,
     bind_key,
@@ -31,6 +31,7 @@ from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, exact
 from probe_sql.sql.source import Source
 from probe_sql.sql.text import Statement, parse
+from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
 
 _CLAUSES = (

@@ -81,9 +81,16 @@ def bucketed(
         next(each for i, each in enumerate(image.walk()) if i == place).replace(_POINT.copy())
     grid = int(steps.grid)
     return GroupKey(
-        name, value, IntegerKeys(first * grid, last * grid, grid), "", steps.type, identity=False,
-        step=None, stairs=Stairs(image, _ends(stair, column, type_)), written=scalar,
-    )  # fmt: skip
+        name,
+        value,
+        IntegerKeys(first * grid, last * grid, grid),
+        "",
+        steps.type,
+        identity=False,
+        step=None,
+        stairs=Stairs(image, _ends(stair, column, type_)),
+        written=scalar,
+    )
 
 
 def _stairs(ast: exp.Expr) -> Iterator[exp.Expr]:

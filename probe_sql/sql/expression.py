@@ -31,9 +31,9 @@ from probe_sql.sql.scalar import (
     union,
 )
 from probe_sql.sql.source import Source
-from probe_sql.sql.unsupported import UNSUPPORTED, check_growth
+from probe_sql.sql.unsupported import UNSUPPORTED, check_growth, check_parts
 from probe_sql.sql.widths import width_bucket
-from probe_sql.types import BOOLEAN, VARCHAR, Kind
+from probe_sql.types import VARCHAR, Kind
 
 LABELS = "labels"  # on a CASE between constants: these, in their order
 
@@ -42,17 +42,6 @@ class Scope(Protocol):
     """What names mean at one clause of the query."""
 
     def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar: ...
-
-
-def check_parts(node: exp.Expr, allowed: tuple[str, ...], source: Source, what: str) -> None:
-    """Refuse a node that carries anything beyond the parts that are read."""
-    extra = [key for key, value in node.args.items() if value and key not in allowed]
-    if extra:
-        raise Refused(
-            f"{what} with {extra[0].replace('_', ' ').strip().upper()} is not supported",
-            why="whatever is not fully understood is refused, never ignored",
-            span=source.span(node),
-        )
 
 
 _CALLS: dict[type[exp.Expr], Row] = {node: row for row in FUNCTIONS.values() for node in row.nodes}
@@ -339,8 +328,9 @@ def _width_bucket(binder: Expressions, node: exp.Expr, span: Span | None) -> Sca
     check_parts(node, parts, binder.source, "width_bucket")
     given = [node.args.get(part) for part in parts]
     if None in given:
-        raise SqlError("width_bucket takes 4 arguments", fix="width_bucket(age, 0, 100, 10)",
-                       span=span)  # fmt: skip
+        raise SqlError(
+            "width_bucket takes 4 arguments", fix="width_bucket(age, 0, 100, 10)", span=span
+        )
     value, low, high, count = (binder.bind(part) for part in given if part is not None)
     return width_bucket(value, low, high, count, span)
 
@@ -450,5 +440,3 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Anonymous: _anonymous,
     **{node: row.bind for row in OPERATORS for node in row.nodes},
 }  # fmt: skip
-
-__all__ = ["BOOLEAN", "Expressions", "Scope", "check_parts"]

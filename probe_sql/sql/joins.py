@@ -14,10 +14,11 @@ from sqlglot import exp
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.policy.model import PublicTable
 from probe_sql.sql.compare import compare, joinable
-from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.expression import Expressions
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Named
 from probe_sql.sql.source import Source
+from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
 
 

@@ -14,11 +14,12 @@ from sqlglot import exp
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.policy.model import Table
 from probe_sql.policy.policy import Policy
-from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.expression import Expressions
 from probe_sql.sql.joins import Join, Joins, check_join
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Named
 from probe_sql.sql.source import Source
+from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name, suggest
 
 

@@ -12,9 +12,10 @@ from sqlglot import exp
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.policy.model import Column, PublicTable, Table
 from probe_sql.policy.policy import Policy
-from probe_sql.sql.expression import Expressions, check_parts
+from probe_sql.sql.expression import Expressions
 from probe_sql.sql.scalar import UNKNOWN, Scalar, clamp, decimal_limits
 from probe_sql.sql.source import Source
+from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name, suggest
 from probe_sql.types import Kind, SqlType
 

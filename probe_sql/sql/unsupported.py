@@ -1,4 +1,4 @@
-"""Expressions that are refused: those without a row that many write, and texts that may grow.
+"""Expressions that are refused: without a row, with parts that are not read, texts that may grow.
 
 Privacy: `replace(replace(x, 'a', 'aaaaaaaaaa'), 'a', 'aaaaaaaaaa')` and so on exhausts the memory
 where x holds an `a`, and does nothing elsewhere. A failure that depends on a row is a release that
@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span
+from probe_sql.sql.source import Source
 
 MOST_TIMES = 64  # the longest text of a row, so many times over
 MOST_EXTRA = 10_000  # characters beyond that, from the query itself
@@ -115,3 +116,14 @@ def _reach(node: exp.Expr) -> tuple[int, int]:
         factor = -(-replacement // search) if search else 1
         return times * max(1, factor), extra * max(1, factor)
     return times, extra
+
+
+def check_parts(node: exp.Expr, allowed: tuple[str, ...], source: Source, what: str) -> None:
+    """Refuse a node that carries anything beyond the parts that are read."""
+    extra = [key for key, value in node.args.items() if value and key not in allowed]
+    if extra:
+        raise Refused(
+            f"{what} with {extra[0].replace('_', ' ').strip().upper()} is not supported",
+            why="whatever is not fully understood is refused, never ignored",
+            span=source.span(node),
+        )

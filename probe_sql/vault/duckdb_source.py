@@ -22,7 +22,7 @@ from probe_sql.vault.bounded_tables import BoundedTables
 from probe_sql.vault.failures import Failure, opening_error
 from probe_sql.vault.instance import Connection, Instance, rows
 from probe_sql.vault.loading import CATALOG, WHOLE, Step, attach, identifier, load, load_into
-from probe_sql.vault.opening import resources, set_limits, wall_in
+from probe_sql.vault.opening import resources, seconds, set_limits, wall_in
 from probe_sql.vault.pool import Pool
 from probe_sql.vault.sources import Frame, Layout
 from probe_sql.vault.workplace import open_workplace
@@ -48,7 +48,7 @@ class DuckDBSource:
         self._workplace = open_workplace(
             policy.beside(spill) if policy is not None and spill is not None else None
         )
-        self.seconds = self._limits.seconds
+        self.seconds = seconds(self._limits)
         self._numbers = count()
         self._contents: dict[str, str] = {}  # digests of public tables, which do not change
         try:

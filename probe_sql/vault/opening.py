@@ -32,6 +32,14 @@ def resources(policy: Policy | None, threads: int | None, memory: str | None) ->
         raise InterfaceError(f"{problem.path}: {problem.what}.", fix=problem.fix) from None
 
 
+def seconds(limits: Resources) -> float | None:
+    """The longest that one statement may take; None where the owner says nothing."""
+    if limits.time_limit is None:
+        return None
+    unit = limits.time_limit.lstrip("0123456789 ")
+    return float(limits.time_limit.removesuffix(unit)) * {"s": 1, "min": 60, "h": 3600}[unit]
+
+
 def memory_of_each(limits: Resources) -> str | None:
     """The part of the memory that each of the scans gets which may run at once."""
     if limits.scans == 1:

@@ -27,6 +27,7 @@ from probe_sql.text import normal_name
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.failures import Failure, scan_error
+from probe_sql.vault.opening import seconds
 from probe_sql.vault.pool import Pool
 from probe_sql.vault.postgres_address import Address, read_address, shorter
 from probe_sql.vault.postgres_checks import (
@@ -318,8 +319,9 @@ def open_postgres(url: str, limits: Resources | None = None) -> PostgresRemote:
         ) from None
     allowed = Resources() if limits is None else limits
     address = read_address(url)
-    if allowed.seconds is not None:
-        timeout = shorter(address.timeout, str(int(1000 * allowed.seconds)))
+    limit = seconds(allowed)
+    if limit is not None:
+        timeout = shorter(address.timeout, str(int(1000 * limit)))
         address = replace(address, timeout=timeout)
     link = connected(address)
     try:

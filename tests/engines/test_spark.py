@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,11 +15,10 @@ import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError, Refused, ScanError
 from probe_sql.plan.plan import make_plan
-from probe_sql.policy import Policy, Resources, parse_policy
+from probe_sql.policy import Policy, parse_policy
 from probe_sql.scan.engine import public_relations
 from probe_sql.scan.spark.engine import SPARK
 from probe_sql.types import Kind
-from probe_sql.vault import spark
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.runner import Watch
@@ -213,7 +211,7 @@ cost = {{ bounds = [0, 100], type = "INTEGER" }}
 WARDS = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 3 AND sum(cost) > 10"
 
 
-def _visits(seed: int = 1, without: int | None = None, missing: int = 0) -> pa.Table:
+def visits(seed: int = 1, without: int | None = None, missing: int = 0) -> pa.Table:
     """Person p has p rows in every ward; their order is that of the seed."""
     rows: list[tuple[int | None, int, int]] = [
         (person, ward, 10 * person + visit)
@@ -245,17 +243,17 @@ def _counts(files: SparkFiles, table: pa.Table, rows: int, more: str = "") -> li
 
 
 def test_people_keep_at_most_their_rows(files: SparkFiles) -> None:
-    counts, sums = _counts(files, _visits(), 6)
+    counts, sums = _counts(files, visits(), 6)
     assert sum(counts) == sum(min(4 * person, 6) for person in range(1, 8))
-    assert _counts(files, _visits(seed=2), 6) == [counts, sums]  # whatever the order of rows
-    others, _ = _counts(files, _visits(without=7), 6)
+    assert _counts(files, visits(seed=2), 6) == [counts, sums]  # whatever the order of rows
+    others, _ = _counts(files, visits(without=7), 6)
     assert sum(a - b for a, b in zip(counts, others, strict=True)) == 6
     assert all(a >= b for a, b in zip(counts, others, strict=True))  # nobody else's rows change
 
 
 def test_no_person_is_counted_before_rows_are_bounded(files: SparkFiles) -> None:
     policy = parse_policy(PEOPLE.format(rows=6, more=', null = "drop"'))
-    remote = SparkRemote(Spark(tables=files.write({"visits": _visits()}), session=session()))
+    remote = SparkRemote(Spark(tables=files.write({"visits": visits()}), session=session()))
     typed = policy.with_types(remote.schemas())
     scan = make_plan(WARDS, typed, engine=SPARK).scan
     with pytest.raises(Exception, match="before their rows were bounded"):
@@ -265,7 +263,7 @@ def test_no_person_is_counted_before_rows_are_bounded(files: SparkFiles) -> None
 
 def test_rows_beyond_the_cap_are_dropped_before_they_are_shuffled(files: SparkFiles) -> None:
     policy = parse_policy(PEOPLE.format(rows=6, more=', null = "drop"'))
-    remote = SparkRemote(Spark(tables=files.write({"visits": _visits()}), session=session()))
+    remote = SparkRemote(Spark(tables=files.write({"visits": visits()}), session=session()))
     ours = remote._link.begin()
     sql = bounded_rows(
         policy.tables["visits"], remote.schemas()["visits"], remote._views["visits"], 5
@@ -371,7 +369,7 @@ def test_without_java_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_command_starts_a_context_of_its_own(files: SparkFiles, tmp_path: Path) -> None:
-    (path,) = files.write({"visits": _visits()}).values()
+    (path,) = files.write({"visits": visits()}).values()
     policy = tmp_path / "visits.toml"
     policy.write_text(PEOPLE.format(rows=6, more=""))
     query = f"{WARDS} WITH ACCURACY (epsilon = 90)"
@@ -407,39 +405,6 @@ def test_progress_is_reported_and_what_it_raises_ends_the_job(files: SparkFiles)
     assert list(session().sparkContext.statusTracker().getActiveJobsIds()) == []
     backend.close()
     breakable.drop()
-
-
-def test_a_driver_that_does_not_answer_is_given_up(
-    files: SparkFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where it ran out of memory: nothing that it is told ends its job."""
-    monkeypatch.setattr(spark, "_DEAF", 1.0)
-    policy = replace(events.policy(), engine=Resources(time_limit="1s"))
-    driver = Misbehaving(files)
-    backend = driver.endless(policy)
-    typed = policy.with_types(backend.schemas())
-    scan = make_plan(QUERIES["having count"], typed, engine=SPARK).scan
-    monkeypatch.setattr(Link, "interrupt", lambda _: None)
-    try:
-        with pytest.raises(ScanError, match="longer than the data owner allows"):
-            backend.measure(scan)
-        with pytest.raises(ScanError, match="closed"):
-            backend.measure(scan)
-    finally:
-        monkeypatch.undo()
-        backend._remote._link.interrupt()  # type: ignore[attr-defined]
-        backend.close()
-        driver.drop()
-
-
-def test_the_rows_of_people_are_kept_in_few_parts(files: SparkFiles) -> None:
-    policy = parse_policy(PEOPLE.format(rows=6, more=', null = "drop"'))
-    remote = SparkRemote(Spark(tables=files.write({"visits": _visits()}), session=session()))
-    ours = remote._link.begin()
-    ours.conf.set("spark.sql.shuffle.partitions", "200")
-    kept = remote._kept(policy.tables["visits"], 5, Watch())
-    assert kept.frame.rdd.getNumPartitions() == ours.sparkContext.defaultParallelism
-    remote.close()
 
 
 def test_a_file_that_vanished_is_a_failure_of_the_scan(files: SparkFiles) -> None:

@@ -339,12 +339,10 @@ MISTAKES: list[tuple[str, str, int | None, str, str]] = [
      "table", "type"),
     # resources
     (BASE + "[engine]\nmemory = 4\n", "engine.memory", 28, "string", 'memory = "4GB"'),
-    (BASE + "[engine]\nmemory = 'much'\n", "engine.memory", 28, "not a size", 'memory = "4GB"'),
-    (BASE + "[engine]\nmemory = '80%'\n", "engine.memory", 28, "not a size", 'memory = "4GB"'),
     (BASE + "[engine]\nthreads = 0\n", "engine.threads", 28, "not between", "threads = 4"),
     (BASE + "[engine]\nspill = ''\n", "engine.spill", 28, "empty", "spill = "),
-    (BASE + "[engine]\ntime_limit = 'soon'\n", "engine.time_limit", 28, "not a time",
-     'time_limit = "30min"'),
+    (BASE + "[engine]\ntime_limit = 'soon'\n", "engine.time_limit", 28, "not a time", "30min"),
+    (BASE + "[engine]\nmemory = '80%'\n", "engine.memory", 28, "not a size", 'memory = "4GB"'),
     (BASE + "[engine]\nthread = 2\n", "engine.thread", 28, "no setting", "did you mean threads?"),
 ]  # fmt: skip
 

@@ -18,6 +18,7 @@ FIGURES = (  # a value, its kind, and where it lies in any case
     ("-sum(age)", "amount", None, 0),
     ("2 * sum(cost) - 1", "amount", -1, None),
     ("sum(paid)", "amount", None, None),
+    ("-sum(paid)", "amount", None, None),
     ("sum(age) - sum(paid)", "amount", None, None),
     ("sum(paid) - sum(age)", "amount", None, None),
     ("avg(paid)", "mean", -500.5, 500.5),
@@ -33,7 +34,8 @@ FIGURES = (  # a value, its kind, and where it lies in any case
     ("sum(age) / sum(cost)", "ratio", 0, None),
     ("-sum(age) / count(DISTINCT age)", "ratio", None, None),
 )  # fmt: skip
-VALUES = tuple(dict.fromkeys([*(row[0] for row in FIGURES), *LISTS, "-avg(cost), count(*)"]))
+OTHERS = ("-avg(cost), count(*)", "(sum(age) + count(*)) / count(*)")
+VALUES = tuple(dict.fromkeys([*(row[0] for row in FIGURES), *LISTS, *OTHERS]))
 
 
 @pytest.mark.parametrize(("output", "kind", "least", "most"), FIGURES)

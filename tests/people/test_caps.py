@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import parse_one
 
-from benchmarks.seeded import SeededWords
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
 from probe_sql.loss import Loss
@@ -26,7 +25,7 @@ from probe_sql.sql.scalar import Scalar
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import Sampler
+from tests.vault import desk
 
 Losses = Sequence[Sequence[int]]  # loss of each measure in each group
 
@@ -212,11 +211,8 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
 
 
 def meter(ledger: Ledger, epsilon: float, limits: Caps, groups: int = 4) -> VaultMeter:
-    receipt = ledger.reserve(None, Loss.asked(epsilon), sql="SELECT")
-    ledger.draw(receipt)
     exact = Exact([np.full(groups, 50)] * 3, groups, people=limits.column is not None)
-    sampler = Sampler(SeededWords(1))
-    return VaultMeter(exact, (1, 5, 2), TYPES[1], ledger, receipt, sampler, epsilon, limits)
+    return desk.meter(ledger, exact, (1, 5, 2), TYPES[1], epsilon, caps=limits)
 
 
 draws_of = st.lists(
@@ -301,8 +297,6 @@ def test_what_is_held_counts_for_a_person_too(ledger: Ledger) -> None:
 
 def test_the_caps_of_another_table_are_refused(ledger: Ledger) -> None:
     """Rows of people that are counted as rows would be charged too little."""
-    receipt = ledger.reserve(None, Loss.asked(1.0), sql="SELECT")
-    ledger.draw(receipt)
     exact = Exact([np.full(4, 50)], 4, people=True)
     with pytest.raises(InternalError, match="caps"):
-        VaultMeter(exact, (1,), ((0,),), ledger, receipt, Sampler(SeededWords(1)), 1.0)
+        desk.meter(ledger, exact, (1,), ((0,),))

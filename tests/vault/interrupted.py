@@ -14,12 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from probe_sql.ledger import Ledger
-from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from probe_sql.vault.exact import Exact
-from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
+from tests.vault import desk
 from tests.vault.remains import secrets_within
 
 GROUPS = 300_000
@@ -36,10 +34,8 @@ def main(folder: str, rounds: int) -> None:
     struck = found = 0
     with Ledger.open(Path(folder, "x.ledger"), budget=Budget(epsilon=1e6), identity="x") as ledger:
         for number in range(rounds):
-            receipt = ledger.reserve(None, Loss.asked(1.0), sql="SELECT")
-            ledger.draw(receipt)
             exact = Exact([np.arange(SUM, SUM + GROUPS)], GROUPS)
-            meter = VaultMeter(exact, (1,), ((0,),), ledger, receipt, Sampler(SecureWords()), 1.0)
+            meter = desk.meter(ledger, exact, (1,), ((0,),), words=SecureWords())
             delay = chance.uniform(0.001, 0.05)
             signal.signal(signal.SIGALRM, expire if number % 2 else signal.default_int_handler)
             try:

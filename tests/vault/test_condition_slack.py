@@ -7,19 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.seeded import SeededWords
 from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
 from probe_sql.logic.formula import TRUE, And, Formula, Leaf, Or
-from probe_sql.loss import Loss
 from probe_sql.measuring import Atom, Ints, OverBudget
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import Sampler
 from tests.logic.formulas import evaluate, raw_formulas
-from tests.vault.test_meter import ALL, APART, desk, mask
+from tests.vault.desk import ALL, APART, desk, mask, meter
 
 ATOMS = 4
 DELTAS = (1, 3, 20)
@@ -148,15 +145,11 @@ def test_a_person_is_met_once_only_if_all_measures_count_people(
 ) -> None:
     """Measure 0 counts people; each has three rows, all of them in one group."""
     caps = Caps(3, 1, 3, frozenset({0}), "person", 3)
-    receipt = ledger.reserve(None, Loss.asked(10.0), sql="SELECT")
-    ledger.draw(receipt)
     exact = Exact([np.full(4, 50), np.full(4, 70)], 4, people=True)
-    meter = VaultMeter(
-        exact, (1, 1), ((0, 1),), ledger, receipt, Sampler(SeededWords(1)), 10.0, caps
-    )
-    number = meter.measure_condition(BOTH, [atom(measures[0], 1, 40), atom(measures[1], 1, 45)])
-    meter.reveal(number, 1.0, ALL)
-    assert meter.loss.epsilon == pytest.approx(loss)
+    made = meter(ledger, exact, (1, 1), ((0, 1),), 10.0, caps=caps)
+    number = made.measure_condition(BOTH, [atom(measures[0], 1, 40), atom(measures[1], 1, 45)])
+    made.reveal(number, 1.0, ALL)
+    assert made.loss.epsilon == pytest.approx(loss)
 
 
 def test_nothing_is_folded_or_kept_after_the_end(ledger: Ledger) -> None:

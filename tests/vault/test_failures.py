@@ -20,16 +20,14 @@ import pytest
 
 from probe_sql.errors import Interrupted, OperationalError, ProbeError, ScanError
 from probe_sql.ledger import Ledger
-from probe_sql.loss import Loss
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
 from probe_sql.vault.sources import layout
 from probe_sql.vault.views import Catalogue
 from tests.vault import clinic
+from tests.vault.desk import meter, reserved
 
 COUNT = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5"
 BROKEN = COUNT.replace("count(*) > 5", "sum(age) > 5")
@@ -344,29 +342,21 @@ def test_a_planted_secret_is_in_nothing_that_the_vault_shows(
     backend = opened(sources)
     plan = clinic.planned(backend, COUNT + " AND sum(cost) > 2")
     exact = backend.measure(plan.scan)
-    receipt = ledger.reserve(None, Loss.asked(1.0), sql=COUNT)
-    ledger.draw(receipt)
-    meter = VaultMeter(
-        exact,
-        [measure.delta for measure in plan.measures],
-        plan.row_types,
-        ledger,
-        receipt,
-        Sampler(SecureWords()),
-        1.0,
-    )
+    receipt = reserved(ledger, 1.0)
+    deltas = [measure.delta for measure in plan.measures]
+    made = meter(ledger, exact, deltas, plan.row_types, receipt=receipt, words=SecureWords())
     hidden = [str(value) for column in clinic.values(exact) for value in column if value > 99]
     assert hidden
-    things: list[object] = [backend, exact, meter, receipt, layout(sources, clinic.policy())]
+    things: list[object] = [backend, exact, made, receipt, layout(sources, clinic.policy())]
     things += [backend.schemas(), backend.keys(plan.scan, np.arange(4)), clinic.instance(backend)]
     text = "\n".join(f"{thing!r} {thing!s} {thing:}" for thing in things)
     for draw in (0.0, -1.0, 5000.0):
         with pytest.raises(ProbeError) as caught:
-            meter.draw(0, draw, clinic.everyone(4))
+            made.draw(0, draw, clinic.everyone(4))
         text += shown(caught.value)
-    meter.close()
+    made.close()
     with pytest.raises(ProbeError) as caught:
-        meter.draw(0, 0.1, clinic.everyone(4))
+        made.draw(0, 0.1, clinic.everyone(4))
     text += shown(caught.value)
     assert not secrets(text)
     addresses = re.compile(r"\bline \d+|0x[0-9a-f]+")  # of code, which may have any number

@@ -16,12 +16,11 @@ from benchmarks.seeded import SeededWords
 from probe_sql import faults
 from probe_sql.ledger import Ledger
 from probe_sql.logic import And, Leaf
-from probe_sql.loss import Loss
 from probe_sql.measuring import Atom
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import WordArray
+from tests.vault import desk
 from tests.vault.remains import VAULT, Bolt, secrets_within
 
 GROUPS = 5
@@ -32,25 +31,23 @@ ALL = np.ones(GROUPS, dtype=np.bool_)
 
 
 def meter(ledger: Ledger, words: Any = None) -> VaultMeter:
-    receipt = ledger.reserve(None, Loss.asked(1e-3), sql="SELECT")
-    ledger.draw(receipt)
-    columns = [np.array(SUMS), np.array(SUMS) + 5]
-    sampler = Sampler(words or SeededWords(SEED))
-    return VaultMeter(Exact(columns, GROUPS), (1, 1), ((0, 1),), ledger, receipt, sampler, 1e-3)
+    sums = Exact([np.array(SUMS), np.array(SUMS) + 5], GROUPS)
+    words = words or SeededWords(SEED)
+    return desk.meter(ledger, sums, (1, 1), ((0, 1),), 1e-3, words=words)
 
 
-def draw(desk: VaultMeter) -> None:
-    desk.draw(0, COARSE, ALL)
+def draw(made: VaultMeter) -> None:
+    made.draw(0, COARSE, ALL)
 
 
-def reveal(desk: VaultMeter) -> None:
-    desk.reveal(0, COARSE, ALL)
-    desk.reveal(0, FINE, ALL)
+def reveal(made: VaultMeter) -> None:
+    made.reveal(0, COARSE, ALL)
+    made.reveal(0, FINE, ALL)
 
 
-def fold(desk: VaultMeter) -> None:
+def fold(made: VaultMeter) -> None:
     atoms = (Atom("A1", 0, 1, 3, 1, 100.0), Atom("A2", 1, -1, 4, 1, 100.0))
-    desk.draw(desk.measure_condition(And((Leaf(0), Leaf(1))), atoms), COARSE, ALL)
+    made.draw(made.measure_condition(And((Leaf(0), Leaf(1))), atoms), COARSE, ALL)
 
 
 WAYS = pytest.mark.parametrize("way", [draw, reveal, fold])

@@ -7,7 +7,6 @@ import math
 import os
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.seeded import SeededWords
 from probe_sql import faults
 from probe_sql.errors import DataError, InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt
@@ -25,69 +23,9 @@ from probe_sql.loss import UNITS_PER_EPSILON, Loss
 from probe_sql.measuring import Meter, OverBudget
 from probe_sql.plan.account import group_losses
 from probe_sql.policy.model import Budget
-from probe_sql.vault.exact import Exact
-from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import WordArray
 from tests.vault import clinic
-
-TOGETHER = ((0, 1, 2),)
-APART = ((0, 1), (0, 2))  # measures 1 and 2 never meet in a row
-
-
-class CountingWords(SeededWords):
-    """Repeatable words that remember how many were read."""
-
-    __slots__ = ("read",)
-
-    def __init__(self, seed: int = 1) -> None:
-        super().__init__(seed)
-        self.read = 0
-
-    def words(self, n: int) -> WordArray:
-        self.read += n
-        return super().words(n)
-
-
-@dataclass
-class Desk:
-    """A meter with what it draws from and what it charges."""
-
-    ledger: Ledger
-    receipt: Receipt
-    words: CountingWords
-    meter: VaultMeter
-
-
-def exact(groups: int = 4, measures: int = 3) -> Exact:
-    return Exact([np.full(groups, 1000 * (m + 1)) for m in range(measures)], groups)
-
-
-def desk(
-    ledger: Ledger,
-    epsilon: float = 1.0,
-    row_types: Sequence[Sequence[int]] = TOGETHER,
-    *,
-    epsilon_max: float | None = None,
-    deltas: Sequence[int] = (1, 5, 20),
-    groups: int = 4,
-) -> Desk:
-    receipt = ledger.reserve(None, Loss.asked(epsilon), sql="SELECT")
-    ledger.draw(receipt)
-    words = CountingWords()
-    meter = VaultMeter(
-        exact(groups), deltas, row_types, ledger, receipt, Sampler(words), epsilon_max or epsilon
-    )
-    return Desk(ledger, receipt, words, meter)
-
-
-def mask(*chosen: int, groups: int = 4) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    found = np.zeros(groups, dtype=np.bool_)
-    found[list(chosen)] = True
-    return found
-
-
-ALL = mask(0, 1, 2, 3)
+from tests.vault.desk import ALL, APART, TOGETHER, CountingWords, desk, mask, meter, reserved
 
 
 def test_it_is_the_meter_that_algorithms_ask_for(ledger: Ledger) -> None:
@@ -127,9 +65,7 @@ def test_without_a_receipt_nothing_is_drawn(ledger: Ledger) -> None:
     words = CountingWords()
     for forged in (None, object(), 1.0):
         refused(
-            lambda f=forged: VaultMeter(  # type: ignore[misc]
-                exact(), (1, 1, 1), TOGETHER, ledger, f, Sampler(words), 1.0
-            ),
+            lambda f=forged: meter(ledger, receipt=f, words=words),  # type: ignore[misc]
             words,
         )
     with pytest.raises(InternalError, match="by hand"):
@@ -145,8 +81,8 @@ def test_a_forged_receipt_is_refused(ledger: Ledger) -> None:
     for name, value in {**fields, "units": 5 * 10**12, "pid": os.getpid()}.items():
         object.__setattr__(forged, name, value)
     words = CountingWords()
-    meter = VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, forged, Sampler(words), 5.0)
-    refused(lambda: meter.draw(0, 0.1, ALL), words)
+    made = meter(ledger, epsilon=5.0, receipt=forged, words=words)
+    refused(lambda: made.draw(0, 0.1, ALL), words)
 
 
 def test_a_settled_receipt_is_refused(ledger: Ledger) -> None:
@@ -159,20 +95,15 @@ def test_a_settled_receipt_is_refused(ledger: Ledger) -> None:
 def test_a_receipt_of_another_ledger_is_refused(ledger: Ledger, tmp_path: Path) -> None:
     budget = Budget(epsilon=5.0)
     with Ledger.open(tmp_path / "other.ledger", budget=budget, identity="other") as other:
-        receipt = other.reserve(None, Loss.asked(1.0), sql="SELECT")
-        other.draw(receipt)
         words = CountingWords()
-        meter = VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, receipt, Sampler(words), 1.0)
-        refused(lambda: meter.draw(0, 0.1, ALL), words)
+        made = meter(ledger, receipt=reserved(other, 1.0), words=words)
+        refused(lambda: made.draw(0, 0.1, ALL), words)
 
 
 def test_a_receipt_opens_one_meter_only(ledger: Ledger) -> None:
     at = desk(ledger)
     words = CountingWords()
-    refused(
-        lambda: VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, at.receipt, Sampler(words), 1.0),
-        words,
-    )
+    refused(lambda: meter(ledger, receipt=at.receipt, words=words), words)
 
 
 def test_a_child_process_cannot_draw_on_its_parents_receipt(ledger: Ledger) -> None:
@@ -351,15 +282,13 @@ class BrokenWords:
 
 
 def test_a_draw_that_fails_is_counted(ledger: Ledger) -> None:
-    receipt = ledger.reserve(None, Loss.asked(1.0), sql="SELECT")
-    ledger.draw(receipt)
-    meter = VaultMeter(exact(), (1, 1, 1), TOGETHER, ledger, receipt, Sampler(BrokenWords()), 1.0)
+    made = meter(ledger, words=BrokenWords())
     with pytest.raises(OSError, match="no entropy"):
-        meter.draw(0, 0.4, ALL)
-    assert meter.loss == Loss.drawn(0.4)
+        made.draw(0, 0.4, ALL)
+    assert made.loss == Loss.drawn(0.4)
     before = ledger.state().spent_units
-    assert before == receipt.units
-    meter.settle("failed")
+    assert before == 10**12
+    made.settle("failed")
     assert ledger.state().spent_units == 4 * 10**11 + 1  # the float 0.4 lies above 0.4
 
 
@@ -411,10 +340,8 @@ def test_a_mask_of_the_wrong_kind_is_refused(ledger: Ledger) -> None:
 
 def test_a_plan_that_does_not_fit_the_scan_is_refused(ledger: Ledger) -> None:
     for deltas, types in (((1, 1), TOGETHER), ((1, 1, 1), ((0, 1),)), ((1, 1, 1), ((0, 1, 2, 3),))):
-        receipt = ledger.reserve(None, Loss.asked(0.1), sql="SELECT")
-        ledger.draw(receipt)
         with pytest.raises(InternalError, match="do not fit"):
-            VaultMeter(exact(), deltas, types, ledger, receipt, Sampler(CountingWords()), 0.1)
+            meter(ledger, None, deltas, types, 0.1)
 
 
 def test_settling_charges_what_was_drawn_and_ends_drawing(ledger: Ledger) -> None:

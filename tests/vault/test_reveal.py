@@ -15,9 +15,9 @@ from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
 from probe_sql.loss import Loss
 from probe_sql.measuring import OverBudget
+from tests.vault.desk import ALL, APART, desk, mask
 from tests.vault.goodness import chi_square, discrete_laplace_pmf, rejected
 from tests.vault.test_gradual import joint_by_coarsening, law
-from tests.vault.test_meter import ALL, APART, desk, mask
 
 MANY = 60_000
 

@@ -250,7 +250,10 @@ def main(arguments: Sequence[str]) -> int:
     found = run(pairs, noted, asked.workers)
     if asked.write:
         _note(found, {one.file for one in held})
-    return _report(found, read.same, time.monotonic() - begun)
+    same = read.same
+    if asked.sample is None and not asked.file and (stale := set(same) - {m.name for m in found}):
+        print("\n".join(["", "explained, but not among the mutants:", *sorted(stale)]))
+    return _report(found, same, time.monotonic() - begun)
 
 
 def _broken(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -173,7 +174,8 @@ class _Mutator(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def candidates(file: str) -> list[Mutant]:
+@cache
+def candidates(file: str) -> tuple[Mutant, ...]:
     """Every mutant of a file that compiles, in the order of the text."""
     source = (ROOT / "probe_sql" / file).read_bytes()
     mutator = _Mutator(file, source)
@@ -183,4 +185,4 @@ def candidates(file: str) -> list[Mutant]:
         with suppress(SyntaxError):
             compile(mutant.applied(source), file, "exec")
             found.append(mutant)
-    return found
+    return tuple(found)

@@ -80,7 +80,7 @@ class Figure:
     low + width * A/(A + B). A *total* is a whole number, the sum of its parts: the rows behind a
     mean, from A and B, and those that it leaves out. `rows` is the public size of a group for
     which the margin of a mean is bought. `least` and `most` are where the exact value lies in any
-    case.
+    case. `among` is of how many figures a shown value is made: they share its probability to fail.
     """
 
     name: str
@@ -92,6 +92,7 @@ class Figure:
     rows: int = 1
     least: Number | None = None
     most: Number | None = None
+    among: int = 1
 
     def value(self, noisy: Sequence[int]) -> Number | None:
         """The figure where its measures read `noisy`; None where it divides by 0 or less."""

@@ -145,7 +145,7 @@ class Connection:
             unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
             trace=outcome.trace, fdr=outcome.guarantee.fdr, sentence=_sentence(plan, outcome),
         )  # fmt: skip
-        columns = tuple(output.name for output in plan.query.outputs)
+        columns = tuple(output.name for output in plan.query.listed)
         if outcome.status == "denied":
             return Denied(columns, (), (), privacy, plan.notices, reason=outcome.denial or "")
         chosen = returned_groups(outcome)

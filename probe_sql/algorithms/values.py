@@ -159,7 +159,16 @@ def climb_of(task: Task, figure: Figure) -> Climb | None:
         return None
     share = Share.parse(margin)
     assert share is not None, "options checks it"
-    return climb(share, task.accuracy.confidence, part.delta)
+    return climb(share, 1 - _failure(task, figure), part.delta)
+
+
+def _failure(task: Task, figure: Figure) -> float:
+    """With which probability a figure may leave its margin.
+
+    Utility: of several figures that one value is made of, none leaves its own with more than the
+    value's probability together.
+    """
+    return (1 - task.accuracy.confidence) / figure.among
 
 
 def _asked(task: Task, figure: Figure) -> float | None:
@@ -171,7 +180,7 @@ def _asked(task: Task, figure: Figure) -> float | None:
     margin = task.accuracy.margin_of(figure.name)
     if margin is None or isinstance(margin, str) or figure.kind in ("ratio", "total"):
         return None
-    failure, part = 1 - task.accuracy.confidence, figure.parts[0]
+    failure, part = _failure(task, figure), figure.parts[0]
     if figure.kind == "amount":
         return amount_epsilon(Fraction(margin) / abs(part.factor), failure, part.delta)
     width = Fraction(margin) * figure.rows * part.delta / abs(figure.width)
@@ -218,7 +227,7 @@ def _cost(task: Task, found: Prices) -> Loss:
 
 def expected_margin(task: Task, figure: Figure, found: Prices) -> float:
     """The half-width of a figure, for a group of its public size; NaN where the value decides."""
-    failure, part = 1 - task.accuracy.confidence, figure.parts[0]
+    failure, part = _failure(task, figure), figure.parts[0]
     if figure.kind == "ratio" or climb_of(task, figure) is not None:
         return math.nan
     epsilon = found.drawn[part.measure]
@@ -234,7 +243,7 @@ def _shown(
     task: Task, figure: Figure, found: Mapping[int, float], noisy: Mapping[int, Ints]
 ) -> Shown:
     parts = tuple(noisy[part.measure] for part in figure.parts)
-    failure = 1 - task.accuracy.confidence
+    failure = _failure(task, figure)
     alone, together = (
         _margins(figure, parts, found, share) for share in (failure, failure / max(task.groups, 1))
     )

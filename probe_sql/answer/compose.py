@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ from probe_sql.logic.formula import interpret
 from probe_sql.measuring import Figure, Floats, Ints, Outcome, Shown
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.release import Linear, Release, margin_of
+from probe_sql.sql.around import Derivation, Known, Number, derived
 
 Noisy = Mapping[int, tuple[Ints, Floats]]  # measure -> values, epsilon of each group's value
 
@@ -27,6 +29,7 @@ class Cell:
     value: Any
     margin: float | None = None
     raw: Any = None
+    measured: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,18 @@ def compose(
     table: list[tuple[int, list[Cell]]] = []
     for index, group in enumerate(chosen.tolist()):
         line: list[Cell] = []
-        for output in range(len(plan.query.outputs)):
-            if output in releases:
-                line.append(_released(plan, releases[output], group, outcome.noisy))
-            elif output in figures:
-                line.append(_valued(figures[output], outcome.shown[output], group))
+        for number, output in enumerate(plan.query.outputs):
+            if number in releases:
+                line.append(_released(plan, releases[number], group, outcome.noisy))
+            elif number in figures:
+                line.append(_valued(figures[number], outcome.shown[number], group))
+            elif output.derived is None:
+                line.append(Cell(keys[number][index], None, keys[number][index], measured=False))
             else:
-                line.append(Cell(keys[output][index], raw=keys[output][index]))
+                line.append(Cell(None))  # from the others, below
+        for number, output in enumerate(plan.query.outputs):
+            if output.derived is not None:
+                line[number] = _derived(plan, output.derived, line)
         table.append((group, line))
     table = _ordered(plan, table)
     top = find_top(plan, outcome, [group for group, _ in table])
@@ -83,10 +91,11 @@ def compose(
     end = None if plan.query.limit is None else start + plan.query.limit
     table = table[start:end]
     marks = () if certain is None else tuple(_mark(bool(certain[group])) for group, _ in table)
+    lines = [line[: plan.query.shown] for _, line in table]
     return Body(
-        tuple(tuple(cell.value for cell in line) for _, line in table),
-        tuple(tuple(cell.raw for cell in line) for _, line in table),
-        tuple(tuple(cell.margin for cell in line) for _, line in table),
+        tuple(tuple(cell.value for cell in line) for line in lines),
+        tuple(tuple(cell.raw for cell in line) for line in lines),
+        tuple(tuple(cell.margin for cell in line) for line in lines),
         marks,
         tuple(_below(plan, shown, group, outcome.noisy) for group, _ in table) if shown else (),
         top,
@@ -104,6 +113,48 @@ def _valued(figure: Figure, shown: Shown, group: int) -> Cell:
         return Cell(None)
     margin = float(shown.margins[group])
     return Cell(figure.possible(value), None if math.isnan(margin) else margin, value)
+
+
+def _derived(plan: Plan, tree: Derivation, line: Sequence[Cell]) -> Cell:
+    """What stands around released values, with a margin where those have theirs.
+
+    Utility: with the confidence asked for all values it is made of lie within their margins, so
+    that the exact result lies between the ends. Beside HAVING each value has that confidence by
+    itself, so that a result of several has no margin.
+    """
+    alone = [output.among == 1 or not plan.releases.columns for output in plan.query.outputs]
+    found = derived(tree, [_known(cell, alone[number]) for number, cell in enumerate(line)])
+    raw = derived(tree, [Known(_exact(cell.raw), None) for cell in line]).value
+    if found.value is None:
+        return Cell(None)
+    value, measured = _number(found.value), None if raw is None else _number(raw)
+    if found.ends is None:
+        return Cell(value, None, measured)
+    reach = max(float(found.ends[1]) - float(value), float(value) - float(found.ends[0]))
+    return Cell(value, reach, measured)
+
+
+def _known(cell: Cell, alone: bool) -> Known:
+    """A released value, or a public number, which is exact."""
+    value, raw = _exact(cell.value), _exact(cell.raw)
+    if value is None or raw is None:
+        return Known(value, None)
+    if not cell.measured:
+        return Known(value, (value, value))
+    if cell.margin is None or not alone:
+        return Known(value, None)
+    return Known(value, (raw - cell.margin, raw + cell.margin))
+
+
+def _exact(value: Any) -> Number | None:
+    """A number of a cell; None for whatever is none."""
+    if isinstance(value, Decimal):
+        return Fraction(value)
+    return value if isinstance(value, int | float | Fraction) else None
+
+
+def _number(value: Number) -> int | float:
+    return value if isinstance(value, int | float) else _plain(value)
 
 
 def _below(plan: Plan, shown: frozenset[int], group: int, noisy: Noisy) -> bool:

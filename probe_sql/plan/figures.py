@@ -58,7 +58,7 @@ def plan_figures(
             part, least, most = amount(form.parts, normaliser)
             total = Figure(name, index, "amount", (part,), least=least, most=most)
         found[index] = total
-    return tuple(found[index] for index in forms)
+    return tuple(replace(found[index], among=outputs[index].among) for index in forms)
 
 
 def _check(form: Quotient, output: Output) -> None:
@@ -164,9 +164,9 @@ def _mean(
         index, sign = normaliser.plain(side, unit)
         parts.append(Part(index, high - low, Fraction(sign)))
     scale = unit / bottom.factor
-    ends = sorted((float(scale * low), float(scale * high)))
+    least, most = sorted((float(scale * low), float(scale * high)))
     return Figure(
-        name, output, "mean", tuple(parts), scale * low, scale * (high - low), rows, *ends
+        name, output, "mean", tuple(parts), scale * low, scale * (high - low), rows, least, most
     )
 
 

@@ -102,7 +102,7 @@ class Analyst:
         plan = self.session.plan(sql, values, **accuracy)
         if plan.query.explain:
             return (Field("QUERY PLAN", types.TEXT),)
-        return tuple(_field(output, plan.query.keys) for output in plan.query.outputs)
+        return tuple(_field(output, plan.query.keys) for output in plan.query.listed)
 
     def ask(self, sql: str, values: Sequence[Any], accuracy: dict[str, Any], stop: Stop) -> Result:
         """Answer a question, which spends; EXPLAIN does not.
@@ -189,7 +189,9 @@ class Analyst:
 
 
 def _field(output: Any, keys: Sequence[Any]) -> Field:
-    if output.kind != "aggregate":
+    if output.kind == "derived":
+        oid = types.FLOAT8
+    elif output.kind != "aggregate":
         scalar = output.expression if output.key is None else keys[output.key].scalar
         oid = types.oid_of(scalar.type)
     else:

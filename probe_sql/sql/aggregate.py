@@ -26,7 +26,7 @@ from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
-from probe_sql.types import Kind
+from probe_sql.types import Kind, parse_type
 
 MAX_OPTIONS = 16  # of an IN in HAVING: as many as HAVING may have comparisons
 _FLIP = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
@@ -171,13 +171,19 @@ class Aggregates:
         if type(node) in _ARITHMETIC and self._splits(node):
             allowed = ("this", "expression", "typed", "safe")
             check_parts(node, allowed, self.source, "arithmetic")
-            left, right = self.expression(node.this), self.expression(node.expression)
+            divided = isinstance(node, exp.Div)
+            below = without_nullif(node.expression) if divided else node.expression
+            left, right = self.expression(node.this), self.expression(below)
             return Operation(_ARITHMETIC[type(node)], left, right, text_of(node), span)
         if isinstance(node, exp.Neg) and holds_aggregate(node, self.aliases):
             minus = Value(Expressions(self.source, self.scope).bind(exp.Literal.number(-1)), "-1")
             return Operation("*", minus, self.expression(node.this), text_of(node), span)
         if isinstance(node, exp.Coalesce) and holds_aggregate(node, self.aliases):
             return self._coalesce(node, span)
+        if isinstance(node, exp.Cast) and holds_aggregate(node, self.aliases):
+            check_parts(node, ("this", "to", "safe"), self.source, "CAST")
+            if parse_type(node.to.sql(dialect="duckdb")).kind is Kind.FLOAT:
+                return self.expression(node.this)  # numbers are exact here whatever their type
         if not holds_aggregate(node, self.aliases):
             return Value(self.public(node, span), text_of(node))
         return self.call(node, None)
@@ -232,7 +238,7 @@ class Aggregates:
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "mean":
             raise Refused("mean is written AVG here", fix="avg(x)", span=span)
         if name is None:
-            raise self._unknown(node, span)
+            raise self.unknown(node, span)
         check_parts(node, ("this",), self.source, name.upper())
         if isinstance(node.this, exp.Distinct):
             raise Refused(
@@ -316,7 +322,8 @@ class Aggregates:
         words = text_of(node.this)
         return Call("quantile", argument, condition, share, text, span, argument, words)
 
-    def _unknown(self, node: exp.Expr, span: Span | None) -> Exception:
+    def unknown(self, node: exp.Expr, span: Span | None) -> Exception:
+        """The refusal of what is no aggregate, or stands around one, by its name."""
         if isinstance(node, exp.Window):
             return Refused(
                 "a window function (OVER) is not allowed",
@@ -343,6 +350,14 @@ class Aggregates:
             fix="use linear arithmetic, or a CASE inside the aggregate",
             span=span,
         )
+
+
+def without_nullif(node: exp.Expr) -> exp.Expr:
+    """A divisor without NULLIF(divisor, 0) around it: division by zero is NULL by itself."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Nullif) and text_of(inner.expression) in ("0", "0.0"):
+        return inner.this  # type: ignore[no-any-return]
+    return node
 
 
 def holds_aggregate(node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> bool:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
-from probe_sql.sql.bound import BoundQuery, GroupKey, Order, Output, Truth
+from probe_sql.sql.bound import BoundQuery, GroupKey, Output, Truth
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.keys import (
     MAX_GROUPS,
@@ -26,6 +26,7 @@ from probe_sql.sql.keys import (
     points,
     replace_keys,
 )
+from probe_sql.sql.outputs import Outputs
 from probe_sql.sql.relation import Flattener, Relation, check_select
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, exact
@@ -72,11 +73,10 @@ class _Binder:
         self._check_domains(keys, joint is not None)
         public = _PublicValues(source, scope, keys, relation)
         aggregates = Aggregates(source, scope, aliases, public.bind)
-        outputs = tuple(
-            self._output(item, scope, keys, relation, aggregates) for item in select.expressions
-        )
+        bound = Outputs(source, scope, keys, relation, aggregates, select.expressions)
+        outputs = bound.bind()
         having = select.args.get("having")
-        if not keys and all(output.aggregate is None for output in outputs):
+        if not keys and all(output.aggregate is None for output in bound.all):
             raise Refused(
                 "the query has neither an aggregate nor GROUP BY",
                 why="it would give one row for each row of the table",
@@ -85,13 +85,14 @@ class _Binder:
             )
         self._check_distinct(select, keys, outputs)
         condition = Truth(True) if having is None else aggregates.condition(having.this)
-        order = self._order(select, outputs)
+        order = bound.order(select.args.get("order"))
         return BoundQuery(
             sql=source.sql,
             relation=relation,
             keys=keys,
             joint=joint,
-            outputs=outputs,
+            outputs=bound.all,
+            shown=len(outputs),
             having=condition,
             having_text="" if having is None else text_of(having.this),
             order=order,
@@ -204,43 +205,6 @@ class _Binder:
 
     # --- SELECT ---
 
-    def _output(
-        self,
-        item: exp.Expr,
-        scope: FromScope,
-        keys: tuple[GroupKey, ...],
-        relation: Relation,
-        aggregates: Aggregates,
-    ) -> Output:
-        source = self.statement.source
-        node = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(node, exp.Star) or (
-            isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
-        ):
-            raise Refused(
-                "SELECT * is not supported",
-                why="rows themselves are never released",
-                fix="name keys and aggregates",
-                span=source.span(item),
-            )
-        plain = isinstance(item, exp.Alias) or isinstance(node, exp.Column)
-        name = item.alias_or_name if plain else text_of(node)
-        if holds_aggregate(node, {}):
-            return Output(name, "aggregate", aggregate=aggregates.expression(node))
-        scalar = Expressions(source, scope).bind(node)
-        for index, key in enumerate(keys):
-            if key.named.identity == scalar.identity:
-                return Output(name, "key", key=index)
-        expression = replace_keys(scalar, keys, relation)
-        if expression is None:
-            raise SqlError(
-                f"{name} is neither a group key nor an aggregate",
-                why="a value of a single row is never released",
-                fix="add it to GROUP BY, or aggregate it",
-                span=source.span(item),
-            )
-        return Output(name, "expression", expression=expression)
-
     def _check_distinct(
         self, select: exp.Select, keys: tuple[GroupKey, ...], outputs: tuple[Output, ...]
     ) -> None:
@@ -261,46 +225,6 @@ class _Binder:
             )
 
     # --- ORDER BY, LIMIT ---
-
-    def _order(self, select: exp.Select, outputs: tuple[Output, ...]) -> tuple[Order, ...]:
-        source = self.statement.source
-        clause = select.args.get("order")
-        if clause is None:
-            return ()
-        check_parts(clause, ("expressions",), source, "ORDER BY")
-        items = [i.this if isinstance(i, exp.Alias) else i for i in select.expressions]
-        result = []
-        for ordered in clause.expressions:
-            if not isinstance(ordered, exp.Ordered):
-                raise Refused("ORDER BY takes output columns", span=source.span(ordered))
-            check_parts(ordered, ("this", "desc", "nulls_first"), source, "ORDER BY")
-            result.append(
-                Order(
-                    self._order_target(ordered.this, items, outputs),
-                    bool(ordered.args.get("desc")),
-                    bool(ordered.args.get("nulls_first")),
-                )
-            )
-        return tuple(result)
-
-    def _order_target(
-        self, node: exp.Expr, items: Sequence[exp.Expr], outputs: tuple[Output, ...]
-    ) -> int:
-        number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal()
-        if number and len(node.this) < 10 and 1 <= int(node.this) <= len(outputs):
-            return int(node.this) - 1
-        plain = isinstance(node, exp.Column) and not node.table
-        for index, output in enumerate(outputs):
-            if plain and normal_name(node.name) == normal_name(output.name):
-                return index
-            if node == items[index]:
-                return index
-        raise SqlError(
-            "ORDER BY takes columns of the SELECT list",
-            why="anything else would be a release of its own",
-            fix="add it to the SELECT list, or order by a name or number of that list",
-            span=self.statement.source.span(node),
-        )
 
     def _count(self, select: exp.Select, clause: str) -> int | None:
         source = self.statement.source

@@ -15,6 +15,7 @@ from sqlglot import exp
 from probe_sql.errors import Span
 from probe_sql.policy.keys import KeySet
 from probe_sql.policy.model import JointKeys
+from probe_sql.sql.around import Derivation
 from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import Scalar
 from probe_sql.types import SqlType
@@ -131,18 +132,23 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the SELECT list: a key, an expression over keys, or an aggregate."""
+    """A key, an expression over keys, an aggregate, or what is derived from others.
+
+    `among`: of how many noisy values a shown one is made, where this is one of them.
+    """
 
     name: str
-    kind: str  # 'key' | 'expression' | 'aggregate'
+    kind: str  # 'key' | 'expression' | 'aggregate' | 'derived'
     key: int | None = None
     expression: Scalar | None = None
     aggregate: AggregateExpression | None = None
+    derived: Derivation | None = None
+    among: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """ORDER BY one output column."""
+    """ORDER BY one output."""
 
     output: int
     descending: bool
@@ -154,7 +160,7 @@ class BoundQuery:
     """A query of the dialect, fully understood.
 
     Without GROUP BY there are no `keys`, and all rows are one group. Without HAVING `having` is
-    true and its text empty.
+    true and its text empty. The first `shown` of the `outputs` are the SELECT list.
     """
 
     sql: str
@@ -162,6 +168,7 @@ class BoundQuery:
     keys: tuple[GroupKey, ...]
     joint: JointKeys | None
     outputs: tuple[Output, ...]
+    shown: int
     having: Condition
     having_text: str
     order: tuple[Order, ...]
@@ -170,3 +177,8 @@ class BoundQuery:
     options: Mapping[str, Any]
     option_spans: Mapping[str, Span]
     explain: bool
+
+    @property
+    def listed(self) -> tuple[Output, ...]:
+        """The SELECT list."""
+        return self.outputs[: self.shown]

@@ -111,7 +111,8 @@ class DuckDBBackend:
         ordinals = np.ascontiguousarray(chosen, dtype=np.int64)
         if np.any(np.diff(ordinals) <= 0):
             raise InternalError("The chosen groups are not in domain order.")
-        outputs = [i for i, output in enumerate(scan.outputs) if output.kind != "aggregate"]
+        kinds = ("key", "expression")
+        outputs = [i for i, output in enumerate(scan.outputs) if output.kind in kinds]
         if len(ordinals) == 0 or not outputs:
             return {output: [] for output in outputs}
         with self._call() as instance:

@@ -92,6 +92,30 @@ JOINS = [
     "HAVING avg(s.price) > p.price AND max(s.pieces) > p.price",
     "SELECT stars, upper(shop), count(*) FROM sales GROUP BY stars, shop, upper(shop), shop",
 ]  # fmt: skip
+VALUES = [
+    "SELECT shop, round(avg(price), 1), CAST(sum(pieces) AS DOUBLE) / nullif(count(*), 0) "
+    "FROM sales GROUP BY shop",
+    "SELECT shop, round(100.0 * sum(CASE WHEN stars > 3 THEN 1 ELSE 0 END) / count(*), 2) AS good "
+    "FROM sales GROUP BY shop ORDER BY good",
+    "SELECT stars, avg(price) - avg(pieces), avg(price) / avg(pieces), sum(price) * sum(pieces) "
+    "FROM sales GROUP BY stars",
+    "SELECT stars, 1000 * sum(pieces) / (sum(price) + count(*)), sqrt(sum(price)), -count(*) "
+    "FROM sales GROUP BY stars",
+    "SELECT stars, count(*) * stars, sum(pieces) / (stars + 1), floor(avg(price)), "
+    "ceil(avg(price)) FROM sales GROUP BY stars",
+    "SELECT p.id, sum(s.price) / p.price AS worth, round(sum(s.price) - 10 * p.price) FROM sales s "
+    "JOIN products p ON p.id = product_id GROUP BY p.id, p.price",
+    "SELECT greatest(count(*), 500), least(avg(price), 3), abs(-sum(pieces)), "
+    "coalesce(avg(price), 0), ln(sum(price)), exp(avg(price) / 100), avg(price)::DECIMAL(9, 1), "
+    "count(*)::INTEGER FROM sales",
+    "SELECT round(avg(price)) AS p, round(sum(pieces), -2) FROM sales",
+    "SELECT shop FROM sales GROUP BY shop ORDER BY count(*) DESC",
+    "SELECT stars FROM sales GROUP BY stars ORDER BY sum(price) / count(*) DESC, abs(stars - 3)",
+    "SELECT stars FROM sales GROUP BY stars ORDER BY abs(stars - 3), -stars",
+    "SELECT stars, sum(pieces) FROM sales GROUP BY stars ORDER BY round(sum(price), -2), 1 LIMIT 2",
+    "SELECT stars, round(sum(pieces)) FROM sales GROUP BY stars HAVING sum(pieces) > 10 "
+    "ORDER BY sum(pieces)",
+]  # fmt: skip
 # What DuckDB wants to be written in full: there the rest of a row does not follow from its key.
 SHORTER = [
     ("SELECT p.id, p.name, count(*) FROM sales JOIN products p ON p.id = product_id GROUP BY p.id",
@@ -152,3 +176,10 @@ def test_the_rest_of_a_public_row_follows_from_its_key(
     asked: str, written: str, both: tuple[Connection, duckdb.DuckDBPyConnection]
 ) -> None:
     compare(asked, both, written)
+
+
+@pytest.mark.parametrize("asked", VALUES)
+def test_what_stands_around_values(
+    asked: str, both: tuple[Connection, duckdb.DuckDBPyConnection]
+) -> None:
+    compare(asked, both)

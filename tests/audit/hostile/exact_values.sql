@@ -6,7 +6,7 @@ SELECT * FROM patients
 SELECT disease FROM patients
 --! SqlError: cost is neither a group key nor an aggregate
 SELECT cost FROM patients ORDER BY cost DESC LIMIT 1
---! Refused: DISTINCT is not supported in the query
+--! SqlError: there is no column 'note' to use
 SELECT DISTINCT note FROM patients
 --! SqlError: age is neither a group key nor an aggregate
 SELECT disease, age FROM patients GROUP BY disease HAVING count(*) > 1
@@ -46,9 +46,9 @@ SELECT disease, EXISTS (SELECT 1 FROM patients WHERE cost > 4000000) FROM patien
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > (SELECT count(*) FROM patients)
 --! Refused: HAVING takes comparisons of aggregates, not
 SELECT disease FROM patients GROUP BY disease HAVING EXISTS (SELECT 1 FROM patients WHERE note LIKE 'Z%')
---! SqlError: ORDER BY takes columns of the SELECT list
-SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY sum(cost)
---! SqlError: ORDER BY takes columns of the SELECT list
+--! SqlError: is neither a group key nor an aggregate
+SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY cost
+--! Refused: can only be compared, in HAVING
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY max(age) DESC
 --! SqlError: LIMIT takes a whole number
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT (SELECT count(*) FROM patients)

@@ -36,17 +36,17 @@ SELECT disease FROM clinic.main.patients GROUP BY disease HAVING count(*) > 0
 SELECT disease FROM probe_sql_domain_0 GROUP BY disease HAVING count(*) > 0
 --! Refused: a query reads one private table, once
 SELECT disease FROM patients, patients p2 GROUP BY disease HAVING count(*) > 0
---! Refused: CROSS JOIN is not supported
+--! Refused: diseases must be joined on its whole key
 SELECT disease FROM patients CROSS JOIN diseases GROUP BY disease HAVING count(*) > 0
---! Refused: a join condition may only equate a public
+--! Refused: diseases must be joined on its whole key
 SELECT disease FROM patients JOIN diseases ON true GROUP BY disease HAVING count(*) > 0
---! Refused: a join condition may only equate a public
+--! Refused: diseases must be joined on its whole key
 SELECT disease FROM patients JOIN diseases ON cap > age GROUP BY disease HAVING count(*) > 0
---! Refused: a join condition may only equate a public
+--! Refused: diseases must be joined on its whole key
 SELECT disease FROM patients JOIN diseases ON name = disease OR true GROUP BY disease HAVING count(*) > 0
 --! Refused: diseases must be joined on its whole key (name)
 SELECT disease FROM patients JOIN diseases ON cap = age GROUP BY disease HAVING count(*) > 0
---! Refused: a join with METHOD is not supported
+--! Refused: diseases shares no column with the tables before it
 SELECT disease FROM patients NATURAL JOIN diseases GROUP BY disease HAVING count(*) > 0
 --! Refused: RIGHT JOIN is not supported
 SELECT disease FROM patients RIGHT JOIN diseases ON name = disease GROUP BY disease HAVING count(*) > 0
@@ -56,9 +56,9 @@ SELECT disease FROM patients FULL JOIN diseases ON name = disease GROUP BY disea
 SELECT disease FROM patients SEMI JOIN diseases ON name = disease GROUP BY disease HAVING count(*) > 0
 --! Refused: ANTI JOIN is not supported
 SELECT disease FROM patients ANTI JOIN diseases ON name = disease GROUP BY disease HAVING count(*) > 0
---! Refused: a join with METHOD is not supported
+--! Refused: ASOF JOIN is not supported
 SELECT disease FROM patients ASOF JOIN diseases ON name >= disease GROUP BY disease HAVING count(*) > 0
---! Refused: a join with METHOD is not supported
+--! Refused: POSITIONAL JOIN is not supported
 SELECT disease FROM patients POSITIONAL JOIN diseases GROUP BY disease HAVING count(*) > 0
 --! Refused: a query reads one private table, once
 SELECT a.disease FROM patients a JOIN patients b ON a.disease = b.disease GROUP BY a.disease HAVING count(*) > 0

@@ -47,8 +47,8 @@ SELECT ward FROM patients WHERE disease = ? GROUP BY ward HAVING count(*) > 0
 SELECT ward FROM patients GROUP BY 5 HAVING count(*) > 0
 --! Refused: GROUP BY -1 reads no columns
 SELECT ward FROM patients GROUP BY -1 HAVING count(*) > 0
---! SqlError: ward stands twice in GROUP BY
-SELECT ward FROM patients GROUP BY ward, ward HAVING count(*) > 0
+--! SqlError: there is no column 'note' to use
+SELECT ward FROM patients GROUP BY ward, note HAVING count(*) > 0
 --! SqlError: two columns are named 'a'
 SELECT ward AS a, disease AS a FROM patients GROUP BY ward, disease HAVING count(*) > 0
 --! Refused: HAVING takes comparisons of aggregates, not ward

@@ -289,6 +289,8 @@ def _groups_text(explanation: Explanation) -> str:
     if not keys:
         return "all rows, as one group"
     by = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in keys)
+    if explanation.plan.query.kept:
+        by += f", where {explanation.plan.query.kept_text}"
     return f"by {by}" + ("" if explanation.groups is None else f", {explanation.groups:,} groups")
 
 

@@ -22,7 +22,7 @@ from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import exact
 
-_VERSION = 2  # of the form below; what was written under another is another question
+_VERSION = 3  # of the form below; what was written under another is another question
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ def threshold(value: int | Threshold) -> bytes:
 def domain(scan: Scan) -> bytes:
     """Write a key domain down: scans that share it have the same groups in the same order."""
     keys = tuple(_key(key, lambda scalar: scalar.identity) for key in scan.keys)
-    return encode((keys, _joint(scan)))
+    owners = _owners(scan.relation)
+    return encode((keys, _joint(scan), conjunction([one.ast for one in scan.kept], owners)))
 
 
 def question(
@@ -97,6 +98,7 @@ def question(
         conjunction([condition.ast for condition in relation.where], owners),
         tuple(_key(key, written) for key in scan.keys),
         _joint(scan),
+        conjunction([one.ast for one in scan.kept], owners),
         _formula(
             formula,
             [_atom(scan, *each, written) for each in zip(atoms, thresholds, strict=True)],
@@ -286,6 +288,7 @@ def _frame(scan: Scan) -> Iterator[Scalar]:
     for join in scan.relation.joins:
         yield from (value for _, value in join.on)
     yield from (key.scalar for key in scan.keys)
+    yield from scan.kept
 
 
 def _behind(scan: Scan, value: MeasureSql) -> Iterator[Scalar]:

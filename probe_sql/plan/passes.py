@@ -203,6 +203,7 @@ def collect_scan(draft: Draft) -> None:
         tuple(measure.scan for measure in kept.measures),
         tuple(thresholds),
         query.outputs,
+        query.kept,
     )
 
 

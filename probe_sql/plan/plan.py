@@ -165,7 +165,7 @@ class Plan:
     @property
     def groups(self) -> int | None:
         """Number of groups where the policy alone tells it."""
-        if self.query.joint is not None:
+        if self.query.joint is not None or self.query.kept:
             return None
         total = 1
         for key in self.query.keys:

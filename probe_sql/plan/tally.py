@@ -98,6 +98,7 @@ class Scan:
     measures: tuple[MeasureSql, ...]
     thresholds: tuple[Threshold, ...]
     outputs: tuple[Output, ...] = ()
+    kept: tuple[Scalar, ...] = ()  # conditions over the domain: the groups that are asked for
 
 
 class Engine(Protocol):

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, KeyValue, ListKeys, TableKeys
+from probe_sql.scan.lookup import group_lookups
 from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.scalar import cast_to, double_literal, integer_literal, paren, try_cast_to
@@ -36,6 +37,18 @@ def list_name(keys: ListKeys) -> str:
 
 
 def domain(scan: Scan) -> exp.Select:
+    """The groups that are asked for: those of the keys that HAVING keeps by public facts."""
+    if not scan.kept:
+        return _all_groups(scan)
+    everything = build.subquery(_all_groups(scan), "d")
+    columns = [build.alias(build.ordinal([build.column("o", "d")]), "o")]
+    columns += [build.alias(build.column(f"k{i}", "d"), f"k{i}") for i in range(len(scan.keys))]
+    where = [paren(condition.ast) for condition in scan.kept]
+    joins = group_lookups(scan.keys, scan.relation, scan.kept)
+    return build.select(columns, everything, joins=joins, where=where)
+
+
+def _all_groups(scan: Scan) -> exp.Select:
     """The domain of a scan's keys: their product, or the combinations a public table lists."""
     if scan.joint is not None:
         return _joint_domain(scan)

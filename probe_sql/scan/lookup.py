@@ -13,8 +13,11 @@ from sqlglot import exp
 
 from probe_sql.scan.rows import net
 from probe_sql.sql import build
+from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.joins import Join
-from probe_sql.sql.scalar import HUGEINT, cast_to, paren, try_cast_to
+from probe_sql.sql.keys import determined_joins
+from probe_sql.sql.relation import Relation
+from probe_sql.sql.scalar import HUGEINT, Scalar, cast_to, paren, try_cast_to
 from probe_sql.text import normal_name
 from probe_sql.types import TIMESTAMP, Kind, SqlType, parse_type
 
@@ -49,6 +52,29 @@ def lookup(
         columns.append(node)
     rows = build.select(columns, build.table(join.table.name, join.alias), group=len(on))
     return build.join(build.subquery(rows, join.alias), on, "LEFT" if outer else "INNER")
+
+
+def group_lookups(
+    keys: tuple[GroupKey, ...], relation: Relation, scalars: Sequence[Scalar]
+) -> list[exp.Join]:
+    """Joins to the domain `d` of the public tables that these scalars read: a row to each group."""
+    read = list(scalars)
+    needed = {table for scalar in read for table, _ in scalar.columns}
+    determined = determined_joins(keys, relation)
+    for join in reversed(relation.joins):  # a table that is read may need one before it
+        if join.alias in needed and join.alias in determined:
+            read += determined[join.alias]
+            needed |= {table for value in determined[join.alias] for table, _ in value.columns}
+    return [
+        lookup(
+            join,
+            True,
+            [value.ast for value in determined[join.alias]],
+            [scalar.ast for scalar in read],
+        )
+        for join in relation.joins
+        if join.alias in determined and join.alias in needed
+    ]
 
 
 def met_type(join: Join, index: int) -> SqlType | None:

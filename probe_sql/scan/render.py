@@ -23,10 +23,10 @@ from probe_sql.plan.weights import INTEGER_LIMIT
 from probe_sql.scan.caps import capped, capped_rows
 from probe_sql.scan.domain import domain as key_domain
 from probe_sql.scan.domain import key_sizes
-from probe_sql.scan.lookup import lookup
+from probe_sql.scan.lookup import group_lookups, lookup
 from probe_sql.scan.rows import aggregates, net, quotient
 from probe_sql.sql import build
-from probe_sql.sql.keys import determined_joins, replace_keys
+from probe_sql.sql.keys import replace_keys
 from probe_sql.sql.scalar import (
     Scalar,
     cast_to,
@@ -137,7 +137,10 @@ def _over_domain(
     else:
         source = build.table(domain, "d", quoted=False)
     order = build.column("o", "d")
-    everything = [*joins, *_public_joins(scan)]
+    everything = [
+        *joins,
+        *group_lookups(scan.keys, scan.relation, _public_scalars(scan)),
+    ]
     return build.select(columns, source, joins=everything, order=order, ctes=ctes)
 
 
@@ -326,29 +329,6 @@ def _exact_quotient(threshold: Threshold) -> exp.Expr | None:
 
 
 # --- the public side -------------------------------------------------------------------
-
-
-def _public_joins(scan: Scan) -> list[exp.Join]:
-    """Joins to the domain of the public tables that thresholds, multipliers or outputs read."""
-    read = _public_scalars(scan)
-    needed = {c.table for scalar in read for c in scalar.ast.find_all(exp.Column)}
-    if not needed:
-        return []
-    determined = determined_joins(scan.keys, scan.relation)
-    for join in reversed(scan.relation.joins):  # a table that is read may need one before it
-        if join.alias in needed and join.alias in determined:
-            read += determined[join.alias]
-            needed |= {table for value in determined[join.alias] for table, _ in value.columns}
-    return [
-        lookup(
-            join,
-            True,
-            [value.ast for value in determined[join.alias]],
-            [scalar.ast for scalar in read],
-        )
-        for join in scan.relation.joins
-        if join.alias in determined and join.alias in needed
-    ]
 
 
 def _by_group(scan: Scan) -> Scan:

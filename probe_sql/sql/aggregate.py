@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import ErrorLevel, exp
@@ -22,6 +23,7 @@ from probe_sql.sql.bound import (
 from probe_sql.sql.expression import Expressions, Scope
 from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import require
+from probe_sql.sql.rounded import MIRROR, asked, rounding
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
@@ -138,18 +140,38 @@ class Aggregates:
 
     def _compare(
         self, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr, negated: bool
-    ) -> Comparison:
+    ) -> Condition:
         op = _FLIP[op] if negated else op
+        left, right = (self._target(side) or side for side in (left, right))
+        for side, other, way in ((left, right, op), (right, left, MIRROR[op])):
+            rounded = rounding(side) if holds_aggregate(side, {}) else None
+            if rounded is not None and not holds_aggregate(other, {}):
+                bound = Expressions(self.source, self.scope).bind(other).constant
+                if isinstance(bound, Fraction):
+                    return self._rounded(way, *rounded, bound, node)
         span = self.source.span(node)
         if not any(holds_aggregate(side, self.aliases) for side in (left, right)):
             raise Refused(
-                "this condition of HAVING reads no aggregate",
-                why="a condition on keys or constants is the same for every row of the group",
-                fix="move it to WHERE",
+                "OR and NOT join this condition to one on an aggregate, and it reads none",
+                why="a condition on keys alone says which groups are asked for, so it stands by "
+                "itself or beside AND",
+                fix="ask for the two parts of OR in two queries",
                 span=span,
             )
         a, b = self.expression(left), self.expression(right)
         return Comparison(op, a, b, span)
+
+    def _rounded(
+        self, op: str, value: exp.Expr, digits: int, bound: Fraction, node: exp.Expr
+    ) -> Condition:
+        """A comparison of a rounded value, as one or two of the value itself."""
+        ops = {"=": (">=", "<="), "<>": (">", "<")}.get(op, (op,))
+        parts = []
+        for each in ops:
+            way, middle = asked(each, bound, digits)
+            number = exp.Literal.number(format(Decimal(middle.numerator) / middle.denominator, "f"))
+            parts.append(self._compare(way, value, number, node, False))
+        return parts[0] if len(parts) == 1 else Junction(op == "=", tuple(parts))
 
     def _target(self, node: exp.Expr) -> exp.Expr | None:
         """What a name stands for that the SELECT list gives; None for anything else."""

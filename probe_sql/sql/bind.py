@@ -15,9 +15,11 @@ from sqlglot import exp
 
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.policy import Policy
+from probe_sql.sql import build
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
 from probe_sql.sql.bound import BoundQuery, GroupKey, Output, Truth
 from probe_sql.sql.expression import Expressions
+from probe_sql.sql.joins import conjuncts
 from probe_sql.sql.keys import (
     MAX_GROUPS,
     bind_key,
@@ -84,7 +86,8 @@ class _Binder:
                 span=source.span(select.expressions[0]),
             )
         self._check_distinct(select, keys, outputs)
-        condition = Truth(True) if having is None else aggregates.condition(having.this)
+        kept, left = self._split(having, scope, keys, relation, aliases)
+        condition = Truth(True) if left is None else aggregates.condition(left)
         order = bound.order(select.args.get("order"))
         return BoundQuery(
             sql=source.sql,
@@ -93,8 +96,10 @@ class _Binder:
             joint=joint,
             outputs=bound.all,
             shown=len(outputs),
+            kept=tuple(scalar for _, scalar in kept),
+            kept_text=" AND ".join(text for text, _ in kept),
             having=condition,
-            having_text="" if having is None else text_of(having.this),
+            having_text="" if left is None else text_of(left),
             order=order,
             limit=self._count(select, "limit"),
             offset=self._count(select, "offset") or 0,
@@ -202,6 +207,65 @@ class _Binder:
                 why=f"every group of the domain is measured, at most {MAX_GROUPS:,}",
                 fix="group by coarser keys, or declare the combinations in a public table",
             )
+
+    # --- HAVING ---
+
+    def _split(
+        self,
+        having: exp.Expr | None,
+        scope: FromScope,
+        keys: tuple[GroupKey, ...],
+        relation: Relation,
+        aliases: dict[str, exp.Expr],
+    ) -> tuple[list[tuple[str, Scalar]], exp.Expr | None]:
+        """What HAVING says of the keys alone, each part with its text, and the rest of it.
+
+        Privacy: such a part reads group keys and public columns, so which groups it keeps is
+        public, and no row decides it.
+        """
+        if having is None:
+            return [], None
+        parts = list(conjuncts(having.this))
+        public = [
+            part
+            for part in parts
+            if not holds_aggregate(part, aliases) and not isinstance(part, exp.Boolean)
+        ]
+        if not public:
+            return [], having.this
+        kept = [
+            (text_of(part), self._public(part, scope, keys, relation, aliases)) for part in public
+        ]
+        left = [part for part in parts if part not in public]
+        return kept, build.conjunction([part.copy() for part in left]) if left else None
+
+    def _public(
+        self,
+        node: exp.Expr,
+        scope: FromScope,
+        keys: tuple[GroupKey, ...],
+        relation: Relation,
+        aliases: dict[str, exp.Expr],
+    ) -> Scalar:
+        """A condition over the key domain."""
+        source = self.statement.source
+
+        def meant(inner: exp.Expr) -> exp.Expr:
+            plain = isinstance(inner, exp.Column) and not inner.table
+            known = plain and scope.owners(inner.name)
+            return inner if not plain or known else aliases.get(normal_name(inner.name), inner)
+
+        scalar = Expressions(source, scope).condition(node.transform(meant))
+        found = replace_keys(scalar, keys, relation)
+        if found is None:
+            raise SqlError(
+                f"{text_of(node)[:60]} reads single rows, and HAVING is about groups",
+                why="a condition without an aggregate is about the group keys, or about public "
+                "columns that they determine",
+                fix="move it to WHERE, or compare an aggregate",
+                span=source.span(node),
+            )
+        return found
 
     # --- SELECT ---
 

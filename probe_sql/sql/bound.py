@@ -160,7 +160,8 @@ class BoundQuery:
     """A query of the dialect, fully understood.
 
     Without GROUP BY there are no `keys`, and all rows are one group. Without HAVING `having` is
-    true and its text empty. The first `shown` of the `outputs` are the SELECT list.
+    true and its text empty. The first `shown` of the `outputs` are the SELECT list. `kept` are
+    conditions on the keys alone, over the domain: groups that do not fulfil them are not asked for.
     """
 
     sql: str
@@ -169,6 +170,8 @@ class BoundQuery:
     joint: JointKeys | None
     outputs: tuple[Output, ...]
     shown: int
+    kept: tuple[Scalar, ...]
+    kept_text: str
     having: Condition
     having_text: str
     order: tuple[Order, ...]

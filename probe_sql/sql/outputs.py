@@ -21,13 +21,12 @@ from probe_sql.sql.expression import Expressions
 from probe_sql.sql.functions.arguments import constant_integer
 from probe_sql.sql.keys import replace_keys
 from probe_sql.sql.relation import Relation
+from probe_sql.sql.rounded import MOST_DIGITS, cast_type, plain
 from probe_sql.sql.scope import FromScope
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
-from probe_sql.types import Kind, parse_type
-
-_MOST_DIGITS = 15
+from probe_sql.types import Kind
 
 
 @dataclass(slots=True)
@@ -94,9 +93,9 @@ class Outputs:
                 fix="ORDER BY 1",
                 span=self.source.span(node),
             )
-        plain = isinstance(node, exp.Column) and not node.table
+        bare = isinstance(node, exp.Column) and not node.table
         for index, output in enumerate(self._shown):
-            if plain and normal_name(node.name) == normal_name(output.name):
+            if bare and normal_name(node.name) == normal_name(output.name):
                 return index
             if node == _bare(self.items[index]):
                 return index
@@ -161,14 +160,14 @@ class Outputs:
 
     def _kind(self, node: exp.Expr) -> str | None:
         """What is released as one value: a number, a sum over rows, or a quotient of two."""
-        node = _plain(node)
+        node = plain(node)
         if not holds_aggregate(node, {}):
             return "number" if node.find(exp.Column) is None else None
         if isinstance(node, exp.Neg):
             return self._kind(node.this)
         if isinstance(node, exp.Coalesce):
             zero = len(node.expressions) == 1 and text_of(node.expressions[0]) in ("0", "0.0")
-            inner = _plain(node.this)
+            inner = plain(node.this)
             return "sum" if zero and isinstance(inner, exp.Sum | exp.Count) else None
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
             right = node.expression
@@ -199,7 +198,7 @@ class Outputs:
 
     def _divides(self, node: exp.Expr) -> bool:
         """Whether a quotient over it is one value: a count, or a sum that is never negative."""
-        node = _plain(node)
+        node = plain(node)
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Neg):
             return False
         bound = self.aggregates.expression(node)
@@ -209,11 +208,11 @@ class Outputs:
         return low is not None and low >= 0
 
     def _stands_around(self, node: exp.Expr) -> bool:
-        return type(_plain(node)) in NAMES or isinstance(_plain(node), exp.Cast | exp.Neg)
+        return type(plain(node)) in NAMES or isinstance(plain(node), exp.Cast | exp.Neg)
 
     def _collect(self, node: exp.Expr, leaves: dict[str, exp.Expr]) -> None:
         """The values and public numbers that a derivation is made of, by their text."""
-        node = _plain(node)
+        node = plain(node)
         if self._kind(node) == "number":
             return
         if self._kind(node) is not None or not holds_aggregate(node, {}):
@@ -225,7 +224,7 @@ class Outputs:
             self._collect(part, leaves)
 
     def _tree(self, node: exp.Expr, places: dict[str, int]) -> Derivation:
-        node = _plain(node)
+        node = plain(node)
         if self._kind(node) == "number":
             scalar = Expressions(self.source, self.scope).bind(node)
             if not isinstance(scalar.constant, Fraction) and scalar.type.kind is not Kind.NULL:
@@ -248,15 +247,15 @@ class Outputs:
         if written is None:
             return 0
         value = Expressions(self.source, self.scope).bind(written)
-        return constant_integer(value, -_MOST_DIGITS, _MOST_DIGITS, "the digits of round")
+        return constant_integer(value, -MOST_DIGITS, MOST_DIGITS, "the digits of round")
 
     def _cast_digits(self, node: exp.Cast) -> int:
         check_parts(node, ("this", "to", "safe"), self.source, "CAST")
-        target = parse_type(node.to.sql(dialect="duckdb"))
+        target = cast_type(node)
         if target.kind is Kind.INTEGER:
             return 0
         if target.kind is Kind.DECIMAL:
-            return min(target.scale or 0, _MOST_DIGITS)
+            return min(target.scale or 0, MOST_DIGITS)
         raise Refused(
             f"an aggregate cannot be cast to {target.name}",
             why="a value that is shown is a number, with a margin",
@@ -267,26 +266,14 @@ class Outputs:
 
 def _unrounded(node: exp.Expr) -> exp.Expr:
     """What is only rounded: its margin is that of the column."""
-    node = _plain(node)
+    node = plain(node)
     while isinstance(node, exp.Round | exp.Cast):
-        node = _plain(node.this)
+        node = plain(node.this)
     return node
 
 
 def _bare(item: exp.Expr) -> exp.Expr:
     return item.this if isinstance(item, exp.Alias) else item
-
-
-def _plain(node: exp.Expr) -> exp.Expr:
-    """The node without parentheses, and without casts to a type that holds every number."""
-    node = node.unnest()
-    while isinstance(node, exp.Cast) and _to_float(node):
-        node = node.this.unnest()
-    return node
-
-
-def _to_float(node: exp.Cast) -> bool:
-    return parse_type(node.to.sql(dialect="duckdb")).kind is Kind.FLOAT
 
 
 def _parts(node: exp.Expr) -> list[exp.Expr]:

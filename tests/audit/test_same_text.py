@@ -116,6 +116,26 @@ VALUES = [
     "SELECT stars, round(sum(pieces)) FROM sales GROUP BY stars HAVING sum(pieces) > 10 "
     "ORDER BY sum(pieces)",
 ]  # fmt: skip
+HAVING = [
+    "SELECT stars FROM sales GROUP BY stars HAVING round(avg(pieces), 1) > 8.1",
+    "SELECT stars FROM sales GROUP BY stars HAVING round(avg(pieces)) = 8",
+    "SELECT stars, round(sum(price), -2) AS p FROM sales GROUP BY stars HAVING p >= 5000",
+    "SELECT stars FROM sales GROUP BY stars HAVING NOT 5000 > round(sum(price), -2)",
+    "SELECT stars FROM sales GROUP BY stars HAVING CAST(sum(price) - 5000 AS INTEGER) < 0",
+    "SELECT stars FROM sales GROUP BY stars HAVING round(sum(price) - 5000, -2) <> 0",
+    "SELECT stars FROM sales GROUP BY stars HAVING round(sum(price) - 5000, -1) IN (0, 10, -100)",
+    "SELECT stars FROM sales GROUP BY stars HAVING round(sum(price) - 5000, -1) BETWEEN -20 AND 10",
+    "SELECT shop, count(*) FROM sales GROUP BY shop HAVING shop LIKE 's%'",
+    "SELECT shop, stars FROM sales GROUP BY shop, stars HAVING stars > 2 AND count(*) > 40",
+    "SELECT shop, stars FROM sales GROUP BY shop, stars HAVING (stars > 2 AND shop = 'north') "
+    "AND NOT count(*) > 40",
+    "SELECT m.name, count(*) FROM sales JOIN products p ON p.id = product_id "
+    "JOIN makers m ON m.id = p.maker_id GROUP BY m.name, m.id, m.country HAVING m.country = 'FR'",
+    "SELECT month(day) AS m, count(*) FROM sales GROUP BY m HAVING m < 2 AND 1 = 1",
+    "SELECT shop, sum(pieces) FROM sales GROUP BY shop HAVING shop = 'west'",
+    "SELECT shop FROM sales GROUP BY shop HAVING shop = 'west' AND count(*) > 3",
+    "SELECT stars, count(*) AS n FROM sales GROUP BY stars HAVING stars <> 3 ORDER BY n, stars",
+]  # fmt: skip
 # What DuckDB wants to be written in full: there the rest of a row does not follow from its key.
 SHORTER = [
     ("SELECT p.id, p.name, count(*) FROM sales JOIN products p ON p.id = product_id GROUP BY p.id",
@@ -183,3 +203,18 @@ def test_what_stands_around_values(
     asked: str, both: tuple[Connection, duckdb.DuckDBPyConnection]
 ) -> None:
     compare(asked, both)
+
+
+@pytest.mark.parametrize("asked", HAVING)
+def test_conditions_on_keys(asked: str, both: tuple[Connection, duckdb.DuckDBPyConnection]) -> None:
+    compare(asked, both)
+
+
+def test_a_domain_is_kept_for_its_conditions_alone(
+    both: tuple[Connection, duckdb.DuckDBPyConnection],
+) -> None:
+    """Groups of one question are not those of the next, though the keys are the same."""
+    for letter in ("n", "s", "x", "n"):
+        compare(
+            f"SELECT shop, count(*) FROM sales GROUP BY shop HAVING shop LIKE '{letter}%'", both
+        )

@@ -227,7 +227,8 @@ class _Filler:
         wanted = len(instances) if self.all else max(1, names.count("GROUP_KEY"))
         assume(wanted <= len(columns))
         for column in columns[:wanted]:
-            shape = "{}" if column == mate else self.pick(_KEYS[column])
+            shapes = [s for s in _KEYS[column] if not self.all or not s.startswith("CASE")]
+            shape = "{}" if column == mate else self.pick(shapes)
             self.keys.append(shape.format(self.column(column, ())))
         for index, node in enumerate(instances):
             self.grouped[node] = self.keys[index] if self.all else self.pick(self.keys)
@@ -319,6 +320,7 @@ _NAMES: Mapping[str, Callable[[_Filler], str]] = {
     "COLUMNS": lambda _: ", ".join(STAYS),
     "GROUP_KEY": _Filler.group_key,
     "DEPENDENT": _Filler.dependent,
+    "KEY_TEXT": lambda filler: f"CAST({filler.keys[0]} AS VARCHAR)",
     "NAME": _Filler.name,
     "MEASURED": _Filler.measured_as,
     "MEASURED_NAME": _Filler.measured_name,

@@ -44,7 +44,7 @@ SELECT disease, (SELECT max(cost) FROM patients) FROM patients GROUP BY disease 
 SELECT disease, EXISTS (SELECT 1 FROM patients WHERE cost > 4000000) FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: a subquery in an expression is not allowed here
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > (SELECT count(*) FROM patients)
---! Refused: HAVING takes comparisons of aggregates, not
+--! Refused: EXISTS is not allowed here
 SELECT disease FROM patients GROUP BY disease HAVING EXISTS (SELECT 1 FROM patients WHERE note LIKE 'Z%')
 --! SqlError: is neither a group key nor an aggregate
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY cost
@@ -68,9 +68,9 @@ SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 UNION ALL SELE
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 EXCEPT SELECT note FROM patients
 --! Refused: INTERSECT is not supported
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 INTERSECT SELECT note FROM patients
---! Refused: this condition of HAVING reads no aggregate
-SELECT disease FROM patients GROUP BY disease HAVING disease = 'flu'
---! Refused: this condition of HAVING reads no aggregate
+--! Refused: OR and NOT join this condition
+SELECT disease FROM patients GROUP BY disease HAVING disease = 'flu' OR count(*) > 1
+--! SqlError: reads single rows
 SELECT disease FROM patients GROUP BY disease HAVING age > 3
 --! SqlError: age is a value of single rows, beside an
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > age
@@ -84,7 +84,7 @@ SELECT disease FROM patients GROUP BY disease HAVING stddev(age) > 4
 SELECT disease FROM patients GROUP BY disease HAVING bool_or(cost > 4000000)
 --! Refused: the aggregate mode is not supported
 SELECT disease FROM patients GROUP BY disease HAVING mode(age) = 41
---! Refused: this condition of HAVING reads no aggregate
+--! Refused: the function entropy is not allowed
 SELECT disease FROM patients GROUP BY disease HAVING entropy(age) > 0
 --! Refused: the aggregate corr is not supported
 SELECT disease FROM patients GROUP BY disease HAVING corr(age, cost) > 0

@@ -51,7 +51,7 @@ SELECT ward FROM patients GROUP BY -1 HAVING count(*) > 0
 SELECT ward FROM patients GROUP BY ward, note HAVING count(*) > 0
 --! SqlError: two columns are named 'a'
 SELECT ward AS a, disease AS a FROM patients GROUP BY ward, disease HAVING count(*) > 0
---! Refused: HAVING takes comparisons of aggregates, not ward
+--! SqlError: a condition needs a boolean
 SELECT ward FROM patients GROUP BY ward HAVING ward
 --! SqlError: NULL is not a number
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > NULL

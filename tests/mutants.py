@@ -54,8 +54,11 @@ def killer(copy: Path, tests: tuple[str, ...]) -> str | None:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, *tests],
-        cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
+    )
     failed = _FAILED.search(done.stdout)
     if done.returncode == 0:
         return None

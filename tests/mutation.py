@@ -180,10 +180,19 @@ def _run(mutant: Mutant | None, tests: Sequence[str], writing: int) -> None:
             sys.meta_path.insert(0, _Finder(mutant))
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             code = pytest.main(
-                ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no",
-                 "--hypothesis-profile=mutants", *tests],
+                [
+                    "-x",
+                    "-q",
+                    "-n",
+                    "0",
+                    "-p",
+                    "no:cacheprovider",
+                    "--tb=no",
+                    "--hypothesis-profile=mutants",
+                    *tests,
+                ],
                 plugins=[first],
-            )  # fmt: skip
+            )
         told = "passed" if code == 0 else first.name or f"{_GONE} {int(code)}"
     except BaseException as error:
         told = f"{type(error).__name__} on import"
@@ -292,8 +301,10 @@ def _report(found: Mapping[Mutant, str | None], same: Mapping[str, str], took: f
         print(f"{file:32} {count:7} {count - len(alive):6} {known:4}")
     open_ = [mutant for mutant in left if mutant.name not in same]
     share = 1 - len(left) / max(1, len(found))
-    print(f"{len(found)} mutants, {share:.1%} killed, {len(left) - len(open_)} change nothing, "
-          f"{len(open_)} survive; {took:.0f} s")  # fmt: skip
+    print(
+        f"{len(found)} mutants, {share:.1%} killed, {len(left) - len(open_)} change nothing, "
+        f"{len(open_)} survive; {took:.0f} s"
+    )
     for mutant in open_:
         print(f"SURVIVED {mutant.name}")
     return 1 if open_ else 0

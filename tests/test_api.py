@@ -100,8 +100,11 @@ def test_marks_are_wherever_an_answer_is_shown(db: Connection) -> None:
     last = answer.privacy.trace[-1]
     assert last.balance is not None
     assert answer.as_dict()["privacy"]["number"] == {
-        "name": last.atom, "level": last.phase, "epsilon": last.epsilon, "balance": last.balance,
-    }  # fmt: skip
+        "name": last.atom,
+        "level": last.phase,
+        "epsilon": last.epsilon,
+        "balance": last.balance,
+    }
 
 
 @pytest.mark.parametrize("use", [Answer.df, Answer.pl, Answer.arrow, len, list, bool])
@@ -186,8 +189,12 @@ def test_parameters_and_accuracy_reach_the_query(db: Connection) -> None:
     assert cursor.rowcount == len(COMMON)
     cursor.execute(
         "SELECT admitted, count(*) FROM patients WHERE disease = ? GROUP BY admitted "
-        "HAVING count(*) > 0", ["common cold"], fnr=0.001, algorithm="naive", epsilon=2,
-    )  # fmt: skip
+        "HAVING count(*) > 0",
+        ["common cold"],
+        fnr=0.001,
+        algorithm="naive",
+        epsilon=2,
+    )
     assert cursor.description is not None
     assert cursor.description[0][1] == DATETIME
     assert cursor.description[1][1] == NUMBER

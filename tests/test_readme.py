@@ -63,9 +63,13 @@ def test_the_python_lines_run_as_they_stand(tmp_path: Path) -> None:
     (code,) = readme.blocks("python")
     assert len(code.strip().splitlines()) <= 12
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
         env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert "remains" in run.stdout
 
 

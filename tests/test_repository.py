@@ -35,8 +35,12 @@ def test_readme_shows_the_three_commands() -> None:
 def test_ci_is_executable_and_runs_tests_then_lint() -> None:
     commands = [line for line in text(".ci/run").splitlines() if line.startswith("make ")]
     assert commands == [
-        "make test", "make test-wheel", "make test-engines", "make mutants SAMPLE=40", "make lint",
-    ]  # fmt: skip
+        "make test",
+        "make test-wheel",
+        "make test-engines",
+        "make mutants SAMPLE=40",
+        "make lint",
+    ]
     assert "set -euo pipefail" in text(".ci/run")
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 

@@ -141,9 +141,11 @@ def connected(address: Address) -> Link:
     failure: OperationalError | None = None
     try:
         connection = psycopg.connect(
-            **address.parameters, autocommit=True, prepare_threshold=None,
+            **address.parameters,
+            autocommit=True,
+            prepare_threshold=None,
             cursor_factory=psycopg.RawCursor,
-        )  # fmt: skip
+        )
         connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
     except psycopg.Error as error:
         failure = unreachable(address, error)

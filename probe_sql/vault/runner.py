@@ -114,9 +114,11 @@ class Runner(Generic[C]):
     """
 
     def __init__(
-        self, connection: C, classify: Callable[[BaseException], Failure] = classify,
+        self,
+        connection: C,
+        classify: Callable[[BaseException], Failure] = classify,
         deaf: float = math.inf,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._connection = connection
         self._classify = classify
         self._deaf = deaf

@@ -87,9 +87,14 @@ class Side:
         privacy = answer.privacy
         seen = (answer.marks, privacy.min_entropy is None, len(privacy.trace))
         return observed(
-            [row[0] for row in answer.rows], answer.status, self._looked_at(values), pair.cuts,
-            privacy.epsilon, pair.groups, seen,
-        )  # fmt: skip
+            [row[0] for row in answer.rows],
+            answer.status,
+            self._looked_at(values),
+            pair.cuts,
+            privacy.epsilon,
+            pair.groups,
+            seen,
+        )
 
     def run(self, deltas: Sequence[int] | None = None) -> Run:
         """One run of the walk over values that were scanned before; `deltas` calibrate noise."""
@@ -113,9 +118,13 @@ class Side:
                 if drawn is not None and drawn[1][group] > 0:
                     values.append((group, float(release.top.factor * int(drawn[0][group]))))
         return observed(
-            returned, outcome.status, self._looked_at(values), self.pair.cuts, settled.loss.epsilon,
+            returned,
+            outcome.status,
+            self._looked_at(values),
+            self.pair.cuts,
+            settled.loss.epsilon,
             self.pair.groups,
-        )  # fmt: skip
+        )
 
     def _looked_at(self, values: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
         return [(group, value) for group, value in values if group in self.pair.groups]
@@ -141,9 +150,11 @@ def source(kind: str, folder: Path, rows: Sequence[Row]) -> Any:
         values = ", ".join(str(row).replace("None", "NULL") for row in rows)
         return build(
             folder / "people.duckdb",
-            ["CREATE TABLE people (g BIGINT, x BIGINT, sex VARCHAR, who BIGINT)",
-             f"INSERT INTO people VALUES {values}"],
-        )  # fmt: skip
+            [
+                "CREATE TABLE people (g BIGINT, x BIGINT, sex VARCHAR, who BIGINT)",
+                f"INSERT INTO people VALUES {values}",
+            ],
+        )
     if kind == "parquet":
         pq.write_table(table, folder / "people.parquet")
         return folder / "people.parquet"
@@ -167,10 +178,14 @@ def _nullable() -> Any:
 
 @contextmanager
 def sides(
-    folder: Path, pair: Pair, algorithm: str, seed: int,
-    make: Callable[[SeededWords], Sampler] = Sampler, kind: str = "database",
+    folder: Path,
+    pair: Pair,
+    algorithm: str,
+    seed: int,
+    make: Callable[[SeededWords], Sampler] = Sampler,
+    kind: str = "database",
     executed: str | None = None,
-) -> Iterator[tuple[Side, Side]]:  # fmt: skip
+) -> Iterator[tuple[Side, Side]]:
     """The two databases of a pair, ready to run; `executed` are caps that only the scan knows."""
     policy = folder / "policy.toml"
     policy.write_text(POLICY.replace("UNIT", pair.unit))
@@ -181,9 +196,12 @@ def sides(
             rows = base + (pair.extra if number else ())
             given = source(kind, folder / f"side{number}", rows)
             connection = opened(
-                given, policy, make(SeededWords(2 * seed + number)),
-                ledger=folder / f"side{number}.ledger", connection=Remembering,
-            )  # fmt: skip
+                given,
+                policy,
+                make(SeededWords(2 * seed + number)),
+                ledger=folder / f"side{number}.ledger",
+                connection=Remembering,
+            )
             _set_key(connection)
             plan = connection.plan(pair.sql(algorithm), **pair.options, algorithm=algorithm)
             database = connection._database

@@ -76,9 +76,14 @@ def judge(one: Sequence[Run], two: Sequence[Run], level: float = 1e-3) -> Verdic
 
 
 def observed(
-    returned: Iterable[Hashable], status: str, values: Sequence[tuple[Hashable, float]],
-    cuts: Sequence[float], epsilon: float, looked_at: Iterable[Hashable], seen: Hashable = None,
-) -> Run:  # fmt: skip
+    returned: Iterable[Hashable],
+    status: str,
+    values: Sequence[tuple[Hashable, float]],
+    cuts: Sequence[float],
+    epsilon: float,
+    looked_at: Iterable[Hashable],
+    seen: Hashable = None,
+) -> Run:
     """The events of one run: each group, the whole set, values beyond each cut, status, epsilon.
 
     Epsilons are binned by their logarithm: the number of distinct ones may be large. The values

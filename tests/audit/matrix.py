@@ -182,8 +182,19 @@ class Bench:
 
     def _claims(self, bound: Bound, clamped: bool) -> Iterator[Claim]:
         for scalar in bound.parts:
-            name = "|".join(map(str, (_sql(scalar), scalar.low, scalar.high, scalar.type.name,
-                                      scalar.nullable, scalar.constant)))  # fmt: skip
+            name = "|".join(
+                map(
+                    str,
+                    (
+                        _sql(scalar),
+                        scalar.low,
+                        scalar.high,
+                        scalar.type.name,
+                        scalar.nullable,
+                        scalar.constant,
+                    ),
+                )
+            )
             if name in self._done:
                 continue
             self._done.add(name)
@@ -258,8 +269,9 @@ class Claim:
         """Where the computed values leave the claim."""
         scalar = self.scalar
         if scalar is None:
-            yield from _outside("adds", Fraction(self.low or 0), Fraction(self.high or 0), least,
-                                most)  # fmt: skip
+            yield from _outside(
+                "adds", Fraction(self.low or 0), Fraction(self.high or 0), least, most
+            )
             return
         if scalar.known and scalar.type.kind is not Kind.NULL and not _same(scalar, self.type):
             yield f"type {self.type}, planned {scalar.type.name}"

@@ -90,9 +90,7 @@ def calls(name: str) -> Iterator[str]:
     fewest = sum(not taken.optional for taken in row.takes)
     for count in range(fewest, min(row.most or len(row.takes), 3) + 1):
         sides = iter("abc")
-        choices = [
-            written(row.taken(side)) or [f"{{{next(sides)}}}"] for side in range(count)
-        ]  # fmt: skip
+        choices = [written(row.taken(side)) or [f"{{{next(sides)}}}"] for side in range(count)]
         ways = [f"{name}({', '.join(given)})" for given in product(*choices)]
         yield from ways if name == row.name else ways[:1]
 
@@ -138,8 +136,11 @@ def arity(template: str) -> int:
 def operands(side: str) -> list[str]:
     """A column of every type, every literal, and literals that a row chooses between."""
     columns = [f"{side}_{name}" for name in TYPES]
-    chosen = [f"CASE WHEN {FLAG} THEN {text} ELSE {LITERALS[text]} END" for text in LITERALS
-              if LITERALS[text]]  # fmt: skip
+    chosen = [
+        f"CASE WHEN {FLAG} THEN {text} ELSE {LITERALS[text]} END"
+        for text in LITERALS
+        if LITERALS[text]
+    ]
     return [*columns, *LITERALS, *chosen]
 
 

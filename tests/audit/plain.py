@@ -66,15 +66,24 @@ def statements(rng: Random) -> list[str]:
     for number in range(TABLES):
         rows = []
         for _ in range(rng.choice([0, 5, 25, 60])):
-            rows.append("(" + ", ".join([
-                cell(["1", "2", "3", "4", "7"]), cell(["'a'", "'b'", "'z'"]),
-                cell(["'2020-02-28'", "'2020-02-29'", "'2020-03-02'", "'2021-01-01'"]),
-                cell(["-3", "-1", "0", "1", "2", "2", "5", "20"]), cell(["0", "1", "2", "7"]),
-                cell(["-1.05", "0", "0.01", "0.29", "0.3", "2.5", "99.99"]),
-                cell(["-1.5", "0", "0.125", "0.5", "0.625", "3"]),
-                cell(["''", "'a'", "'A'", "'ab'", "'é'"]), cell(["true", "false"]),
-                cell(["'2020-02-29 23:59:59'", "'2020-03-01 00:00:00'"]),
-            ]) + ")")  # fmt: skip
+            rows.append(
+                "("
+                + ", ".join(
+                    [
+                        cell(["1", "2", "3", "4", "7"]),
+                        cell(["'a'", "'b'", "'z'"]),
+                        cell(["'2020-02-28'", "'2020-02-29'", "'2020-03-02'", "'2021-01-01'"]),
+                        cell(["-3", "-1", "0", "1", "2", "2", "5", "20"]),
+                        cell(["0", "1", "2", "7"]),
+                        cell(["-1.05", "0", "0.01", "0.29", "0.3", "2.5", "99.99"]),
+                        cell(["-1.5", "0", "0.125", "0.5", "0.625", "3"]),
+                        cell(["''", "'a'", "'A'", "'ab'", "'é'"]),
+                        cell(["true", "false"]),
+                        cell(["'2020-02-29 23:59:59'", "'2020-03-01 00:00:00'"]),
+                    ]
+                )
+                + ")"
+            )
         made.append(
             f"CREATE TABLE t{number} (k INTEGER, w VARCHAR, day DATE, i INTEGER, j BIGINT, "
             "d DECIMAL(9,2), x DOUBLE, s VARCHAR, b BOOLEAN, ts TIMESTAMP)"
@@ -156,8 +165,10 @@ class Pair:
             what = pick(NUMBERS)
             if "x" in what:
                 bound = pick(BINARY)
-            plain = (f"{self.slot(f'sum({what}){ending}', False)} {op} "
-                     f"{bound} * {self.slot(f'count({what}){ending}', True)}")  # fmt: skip
+            plain = (
+                f"{self.slot(f'sum({what}){ending}', False)} {op} "
+                f"{bound} * {self.slot(f'count({what}){ending}', True)}"
+            )
             return f"avg({what}){ending} {op} {bound}", plain
         if kind == 6:
             text = f"{pick(['min', 'max'])}({pick(NUMBERS)}){ending}"
@@ -180,8 +191,10 @@ class Pair:
         if kind == 11:
             part, share = f"count(*) FILTER (WHERE {row})", pick(["0.25", "0.5", "0", "1"])
             all_rows = self.slot("count(*)", True)
-            plain = (f"CASE WHEN {all_rows} > 0 THEN {self.slot(part, True)} {op} "
-                     f"{share} * {all_rows} END")  # fmt: skip
+            plain = (
+                f"CASE WHEN {all_rows} > 0 THEN {self.slot(part, True)} {op} "
+                f"{share} * {all_rows} END"
+            )
             return f"{part} / count(*) {op} {share}", plain
         if kind == 12:
             a, b = pick(["i", "j", "d"]), pick(["i", "j"])
@@ -193,8 +206,9 @@ class Pair:
         if kind == 14:
             least, most = sorted(self.rng.sample(range(-2, 8), 2))
             number = self.slot("count(*)", True)
-            form = pick(["BETWEEN {} AND {}", "NOT BETWEEN {} AND {}", "IN ({}, {})",
-                         "NOT IN ({}, {})"]).format(least, most)  # fmt: skip
+            form = pick(
+                ["BETWEEN {} AND {}", "NOT BETWEEN {} AND {}", "IN ({}, {})", "NOT IN ({}, {})"]
+            ).format(least, most)
             return f"count(*) {form}", f"{number} {form}"
         if kind == 15:
             cap = pick(["cap", "2 * {}cap", "{}cap - 1", "dcap", "rate"])
@@ -205,8 +219,10 @@ class Pair:
         if kind == 16:
             what = pick(["i", "j", "d"])
             cap = pick(["cap", "dcap"])
-            plain = (f"{self.slot(f'sum({what})', False)} {op} "
-                     f"l.{cap} * {self.slot(f'count({what})', True)}")  # fmt: skip
+            plain = (
+                f"{self.slot(f'sum({what})', False)} {op} "
+                f"l.{cap} * {self.slot(f'count({what})', True)}"
+            )
             return f"avg({what}) {op} limits.{cap}", plain
         what = pick(["min(i)", "max(d)", "max(j)"])
         cap = pick(["cap", "dcap"])
@@ -266,9 +282,15 @@ def pair(rng: Random) -> tuple[str, str]:
 
 
 def _wrapped(
-    rng: Random, source: str, filters: str, named: str, dialect: str, texts: list[str], tail: str,
+    rng: Random,
+    source: str,
+    filters: str,
+    named: str,
+    dialect: str,
+    texts: list[str],
+    tail: str,
     joined: bool,
-) -> str:  # fmt: skip
+) -> str:
     """The query as it is, or through a CTE or a subquery that filters first."""
     grouped = rng.choice([", ".join(texts), ", ".join(str(n + 1) for n in range(len(texts)))])
     if joined or rng.random() < 0.6:

@@ -44,8 +44,9 @@ class Soup:
         if kind == 4:
             return f"({self.number(inner)} {self.pick(['//', '%'])} {self.number(inner)})"
         if kind == 5:
-            name = self.pick(["abs", "sign", "floor", "ceil", "round", "sqrt", "ln", "log10",
-                              "log2"])  # fmt: skip
+            name = self.pick(
+                ["abs", "sign", "floor", "ceil", "round", "sqrt", "ln", "log10", "log2"]
+            )
             return f"{name}({self.number(inner)})"
         if kind == 6:
             return f"round({self.number(inner)}, {self.rng.randrange(-15, 16)})"
@@ -151,12 +152,28 @@ class Soup:
         if roll < 0.5:
             return call
         if roll < 0.75:
-            test = self.pick([
-                "d2 = 0.01", "d2 = CAST('0.013' AS DECIMAL(9,2))", "x > 0", "x <= 0", "b", "NOT b",
-                "word = 'a'", "word = 'A'", "word IN ('a', 'é')", "i32 < 5", "i32 >= 5",
-                "f = 1e-45", "f = 0", "d38 = 0", "d38 > 0", "day = DATE '2020-02-29'",
-                "ts < TIMESTAMP '2020-02-29 23:59:59'", "u64 = 18446744073709551615",
-            ])  # fmt: skip
+            test = self.pick(
+                [
+                    "d2 = 0.01",
+                    "d2 = CAST('0.013' AS DECIMAL(9,2))",
+                    "x > 0",
+                    "x <= 0",
+                    "b",
+                    "NOT b",
+                    "word = 'a'",
+                    "word = 'A'",
+                    "word IN ('a', 'é')",
+                    "i32 < 5",
+                    "i32 >= 5",
+                    "f = 1e-45",
+                    "f = 0",
+                    "d38 = 0",
+                    "d38 > 0",
+                    "day = DATE '2020-02-29'",
+                    "ts < TIMESTAMP '2020-02-29 23:59:59'",
+                    "u64 = 18446744073709551615",
+                ]
+            )
             return f"{call} FILTER (WHERE {test})"
         return f"{call} FILTER (WHERE {self.boolean(depth)})"
 

@@ -58,13 +58,14 @@ def database() -> Iterator[Connection]:
     ]
     types = "i BIGINT, h HUGEINT, d DECIMAL(9,2), w DECIMAL(24,2), x DOUBLE, o DOUBLE, s VARCHAR"
     made = [
-        f"CREATE TABLE t (g INTEGER, {types})", f"INSERT INTO t VALUES {', '.join(rows)}",
+        f"CREATE TABLE t (g INTEGER, {types})",
+        f"INSERT INTO t VALUES {', '.join(rows)}",
         "CREATE TABLE u (p INTEGER, g INTEGER, s VARCHAR)",
         "INSERT INTO u VALUES (1, 0, '1'), (2, 0, 'x'), (3, 1, '1')",
         "CREATE TABLE v AS SELECT CAST(range AS INTEGER) AS k, NULL::DATE AS day FROM range(20)",
         "UPDATE v SET day = '2020-01-01' WHERE k = 1",
         "UPDATE v SET day = '5881580-07-10' WHERE k = 2",
-    ]  # fmt: skip
+    ]
     with in_memory() as folder:
         policy = folder / "policy.toml"
         policy.write_text(POLICY)
@@ -195,9 +196,10 @@ def test_a_row_is_in_the_first_of_three_filters_alone(
     having = " AND ".join(f"count_if({one}) > 1" for one in ("i > 3", "i < -4", "g < 20"))
     seen = added(database, having, lambda tally: tally)
     assert seen == [
-        [0, 0, 0, 0, 0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 1, 1, 1],
+        [0, 1, 1, 1, 0, 0, 0, 0, 0, 0],
         [1, 0, 0, 0, 1, 1, 1, 0, 0, 0],
-    ]  # fmt: skip
+    ]
 
 
 def test_a_filter_that_is_null_takes_no_row(

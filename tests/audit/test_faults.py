@@ -37,10 +37,19 @@ def database(template: Path, tmp_path: Path) -> Path:
 def load(database: Path, processes: int, queries: int) -> tuple[int, int, float]:
     """Run the worker; how many were answered and refused, and the epsilon that was told."""
     result = subprocess.run(
-        [sys.executable, "-m", "tests.audit.load_worker", str(database), str(processes),
-         str(queries)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "tests.audit.load_worker",
+            str(database),
+            str(processes),
+            str(queries),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert result.returncode == 0, result.stderr[-2000:]
     lines = [line.split() for line in result.stdout.splitlines()]
     assert len(lines) == processes
@@ -119,8 +128,13 @@ def test_a_writer_beside_us_is_said_and_not_charged(database: Path) -> None:
         connect(path, POLICY, analyst="maria")
     writer.communicate(timeout=60)
     with seeded(path, 1) as db:
-        late = subprocess.run([sys.executable, "-c", hold, str(path)], capture_output=True,
-                              input="", text=True, check=False)  # fmt: skip
+        late = subprocess.run(
+            [sys.executable, "-c", hold, str(path)],
+            capture_output=True,
+            input="",
+            text=True,
+            check=False,
+        )
         assert late.returncode != 0
         assert db.budget.spent == 0
         db.sql(QUERY, algorithm="naive")
@@ -132,8 +146,11 @@ def test_a_writer_beside_us_is_said_and_not_charged(database: Path) -> None:
 def crowd(folder: Path, what: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.audit.crowd_worker", str(folder), what],
-        cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=PIPE,
+        stderr=PIPE,
+        text=True,
+    )
 
 
 def asked(folder: Path, what: str) -> str:

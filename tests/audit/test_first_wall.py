@@ -70,18 +70,24 @@ def test_no_row_makes_in_raise(database: Connection, condition: str) -> None:
 
 def test_in_means_what_it_says(database: Connection) -> None:
     cases = {
-        "d2 IN (0.01, 0.010, 0.011)": "d2 = 0.01", "i8 IN (0.5, 127)": "i8 = 127",
-        "i8 IN (0.5, 1000)": "false", "i8 NOT IN (0.5, 1000)": "i8 IS NOT NULL",
+        "d2 IN (0.01, 0.010, 0.011)": "d2 = 0.01",
+        "i8 IN (0.5, 127)": "i8 = 127",
+        "i8 IN (0.5, 1000)": "false",
+        "i8 NOT IN (0.5, 1000)": "i8 IS NOT NULL",
         "day IN ('2020-02-29 00:00:00', '0001-01-01 00:00:01')": "day = DATE '2020-02-29'",
-        "x IN (0.5, 3)": "x = 0.5", "b IN (true)": "b", "word IN ('a', 'zz', NULL)": "word = 'a'",
-    }  # fmt: skip
+        "x IN (0.5, 3)": "x = 0.5",
+        "b IN (true)": "b",
+        "word IN ('a', 'zz', NULL)": "word = 'a'",
+    }
     for written, meant in cases.items():
         counted = [
-            unsealed(database._database.backend.measure(database.plan(
-                AROUND.format(f"WHERE {condition}", "count(*) > 0")
-            ).scan))[0].tolist()
+            unsealed(
+                database._database.backend.measure(
+                    database.plan(AROUND.format(f"WHERE {condition}", "count(*) > 0")).scan
+                )
+            )[0].tolist()
             for condition in (written, meant)
-        ]  # fmt: skip
+        ]
         assert counted[0] == counted[1], written
 
 
@@ -125,8 +131,9 @@ def test_no_year_is_before_the_first(database: Connection, moment: str) -> None:
 def test_a_moment_with_a_time_zone_is_refused(database: Connection, text: str) -> None:
     for written in (f"TIMESTAMP '{text}'", f"'{text}'", f"CAST('{text}' AS TIMESTAMP)"):
         with pytest.raises(SqlError, match="has a time zone"):
-            database.plan(AROUND.format(f"WHERE CASE WHEN b THEN ts END > {written}",
-                                        "count(*) > 0"))  # fmt: skip
+            database.plan(
+                AROUND.format(f"WHERE CASE WHEN b THEN ts END > {written}", "count(*) > 0")
+            )
 
 
 def test_a_parameter_with_a_time_zone_is_refused(database: Connection) -> None:
@@ -195,14 +202,20 @@ key = ["a", "b"]
     ("UBIGINT", "BIGINT", True), ("VARCHAR", "VARCHAR", True),
 ])  # fmt: skip
 def test_listed_keys_of_another_type(mine: str, listed: str, fits: bool) -> None:
-    extreme = {"DATE": "'5881580-07-10'", "HUGEINT": f"{2**126}", "TIMESTAMP_NS": "'2020-01-01'",
-               "DECIMAL(38,2)": f"'{'9' * 36}'"}  # fmt: skip
+    extreme = {
+        "DATE": "'5881580-07-10'",
+        "HUGEINT": f"{2**126}",
+        "TIMESTAMP_NS": "'2020-01-01'",
+        "DECIMAL(38,2)": f"'{'9' * 36}'",
+    }
     common = "'2020-01-01'" if "T" in listed and "BIG" not in listed else "1"
     made = [
-        f"CREATE TABLE t (a {mine}, b INTEGER)", f"INSERT INTO t VALUES ({common}, 1)",
+        f"CREATE TABLE t (a {mine}, b INTEGER)",
+        f"INSERT INTO t VALUES ({common}, 1)",
         f"INSERT INTO t VALUES ({extreme.get(mine, common)}, 1)",
-        f"CREATE TABLE p (a {listed}, b INTEGER)", f"INSERT INTO p VALUES ({common}, 1)",
-    ]  # fmt: skip
+        f"CREATE TABLE p (a {listed}, b INTEGER)",
+        f"INSERT INTO p VALUES ({common}, 1)",
+    ]
     with in_memory() as folder:
         policy = folder / "policy.toml"
         policy.write_text(JOINT)

@@ -57,9 +57,7 @@ def test_a_cast_that_no_value_survives_adds_nothing(database: Connection, value:
 
 def test_a_rounded_cast_excludes_nothing(database: Connection) -> None:
     cast = "count(*) FILTER (WHERE d2 = CAST('0.013' AS DECIMAL(9,2))) > 0"
-    plan = database.plan(
-        AROUND.format("", f"{cast} AND count(*) FILTER (WHERE d2 = 0.01) > 0")
-    )  # fmt: skip
+    plan = database.plan(AROUND.format("", f"{cast} AND count(*) FILTER (WHERE d2 = 0.01) > 0"))
     assert plan.row_types == ((0, 1),)
     apart = "count(*) FILTER (WHERE d2 = 0.02) > 0 AND count(*) FILTER (WHERE d2 = 0.01) > 0"
     assert database.plan(AROUND.format("", apart)).row_types == ((0,), (1,))
@@ -103,8 +101,10 @@ def test_a_collation_puts_no_row_into_two_groups_filters_or_joins() -> None:
 
 def test_an_interval_has_no_text() -> None:
     """'1 month' equals '30 days': a text would tell apart what ties are broken by."""
-    policy = parse_policy("[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
-                          'g = { keys = [1] }\ni = { type = "INTERVAL" }\n')  # fmt: skip
+    policy = parse_policy(
+        "[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
+        'g = { keys = [1] }\ni = { type = "INTERVAL" }\n'
+    )
     with pytest.raises(Refused, match="cast from INTERVAL"):
         make_plan("SELECT g FROM t GROUP BY g HAVING count(DISTINCT i::TEXT) > 1", policy)
 

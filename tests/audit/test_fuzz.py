@@ -91,9 +91,11 @@ def policies(folder: Path, seed: int, count: int) -> Counter[str]:
     seen: Counter[str] = Counter()
     for number in range(count):
         text = rng.choice(texts)
-        raw = corrupted(rng, text.encode()) if number % 2 else mutated(rng, text).encode(
-            "utf-8", "surrogatepass"
-        )  # fmt: skip
+        raw = (
+            corrupted(rng, text.encode())
+            if number % 2
+            else mutated(rng, text).encode("utf-8", "surrogatepass")
+        )
         path.write_bytes(raw)
         try:
             load_policy(path)
@@ -172,9 +174,11 @@ def files(folder: Path, seed: int, count: int) -> Counter[str]:
         work.mkdir()
         target = work / name
         target.write_bytes(corrupted(rng, (folder / name).read_bytes()))
-        source = target if kind == "duckdb" else {
-            "patients": str(target), "diseases": str(folder / "diseases.parquet")
-        }  # fmt: skip
+        source = (
+            target
+            if kind == "duckdb"
+            else {"patients": str(target), "diseases": str(folder / "diseases.parquet")}
+        )
         try:
             with connect(source, POLICY, analyst="maria", ledger=work / "book.ledger") as db:
                 db.sql(QUERY, algorithm="naive", epsilon=1.0)

@@ -34,16 +34,19 @@ x = {{ bounds = [{low}, {high}] }}
 """
 
 
-def policy(folder: Path, keys: str = "[1, 2, 3]", rows: int = 100, low: str = "-5",
-           high: str = "5") -> Path:  # fmt: skip
+def policy(
+    folder: Path, keys: str = "[1, 2, 3]", rows: int = 100, low: str = "-5", high: str = "5"
+) -> Path:
     path = folder / "policy.toml"
     path.write_text(POLICY.format(keys=keys, rows=rows, low=low, high=high))
     return path
 
 
 def table(rows: str) -> list[str]:
-    return ["CREATE TABLE t (g INTEGER, i BIGINT, x DOUBLE)", *([f"INSERT INTO t {rows}"] if rows
-            else [])]  # fmt: skip
+    return [
+        "CREATE TABLE t (g INTEGER, i BIGINT, x DOUBLE)",
+        *([f"INSERT INTO t {rows}"] if rows else []),
+    ]
 
 
 def asked(db: Connection, sql: str, **options: Any) -> str:
@@ -122,8 +125,13 @@ THRESHOLDS = [
 
 @pytest.mark.parametrize("bound", mostly_slow(THRESHOLDS, ("1e-300", "1e300", THRESHOLDS[8])))
 def test_thresholds(small: Connection, bound: str) -> None:
-    for aggregate in ("count(*) >=", "sum(x) <", "avg(x) >=", "median(x) <",
-                      "sum(i) - 3 * count(*) <"):  # fmt: skip
+    for aggregate in (
+        "count(*) >=",
+        "sum(x) <",
+        "avg(x) >=",
+        "median(x) <",
+        "sum(i) - 3 * count(*) <",
+    ):
         sql = f"SELECT g FROM t GROUP BY g HAVING {aggregate} {bound}"
         asked(small, sql, algorithm="naive", epsilon=200.0)
 
@@ -145,14 +153,25 @@ def test_bounds(low: str, high: str) -> None:
         except ProbeError:
             return
         with connection as db:
-            for sql in ("sum(i) > 3", "sum(x) > 3", "avg(x) < 0.15", "sum(i) + sum(x) > 1",
-                        "avg(i) >= 5", "sum(x * x) > 1", "sum(i) > 0.5 * count(*)"):  # fmt: skip
-                asked(db, f"SELECT g FROM t GROUP BY g HAVING {sql}", algorithm="naive",
-                      epsilon=400.0)  # fmt: skip
+            for sql in (
+                "sum(i) > 3",
+                "sum(x) > 3",
+                "avg(x) < 0.15",
+                "sum(i) + sum(x) > 1",
+                "avg(i) >= 5",
+                "sum(x * x) > 1",
+                "sum(i) > 0.5 * count(*)",
+            ):
+                asked(
+                    db, f"SELECT g FROM t GROUP BY g HAVING {sql}", algorithm="naive", epsilon=400.0
+                )
 
 
-EMPTY = [(keys, rows) for keys in ("[1]", "[1, 2, 3]") for rows in (
-    "", "SELECT 1, NULL, NULL FROM range(50)", "SELECT NULL, 1, 1 FROM range(50)")]  # fmt: skip
+EMPTY = [
+    (keys, rows)
+    for keys in ("[1]", "[1, 2, 3]")
+    for rows in ("", "SELECT 1, NULL, NULL FROM range(50)", "SELECT NULL, 1, 1 FROM range(50)")
+]
 
 
 @pytest.mark.parametrize(("keys", "rows"), mostly_slow(EMPTY, (EMPTY[0], EMPTY[4])))
@@ -176,5 +195,6 @@ def test_a_million_groups(algorithm: str) -> None:
         with opened(database, policy(folder, keys, rows=2), Sampler(SeededWords(2))) as db:
             sql = "SELECT g FROM t GROUP BY g HAVING count(*) > 40"
             assert asked(db, sql, algorithm=algorithm, epsilon=20.0, fpr=0.9) in (
-                "answered", "denied",
-            )  # fmt: skip
+                "answered",
+                "denied",
+            )

@@ -209,9 +209,12 @@ ROWS = [
 
 
 def measured(
-    sql: str, more: list[str], unit: str = "", key: str = "INTEGER",
+    sql: str,
+    more: list[str],
+    unit: str = "",
+    key: str = "INTEGER",
     change: Callable[[Scan], Scan] = lambda scan: scan,
-) -> list[list[int]]:  # fmt: skip
+) -> list[list[int]]:
     """The exact measures of a query on the small table."""
     with in_memory() as folder:
         policy = folder / "policy.toml"

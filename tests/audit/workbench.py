@@ -44,9 +44,13 @@ def build(path: Path, statements: Iterable[str]) -> Path:
 
 
 def opened(
-    source: Any, policy: Path, sampler: Sampler, analyst: str | None = None,
-    ledger: Path | None = None, connection: type[Connection] = Connection,
-) -> Connection:  # fmt: skip
+    source: Any,
+    policy: Path,
+    sampler: Sampler,
+    analyst: str | None = None,
+    ledger: Path | None = None,
+    connection: type[Connection] = Connection,
+) -> Connection:
     """A connection with the given sampler; the constructor is the only way to choose one."""
     rules = load_policy(policy)
     backend = open_backend(source, rules, threads=1)

@@ -99,14 +99,31 @@ def test_the_report_stands_alone(folder: Path) -> None:
 def flat_world() -> list[dict[str, Any]]:
     """All cells, as if nothing depended on anything."""
     record = {
-        "id": "", "sql": "", "groups": 10, "positives": 2, "epsilon": 1.0, "epsilon_sd": 0.0,
-        "fnr": 0.0, "fpr": 0.0, "denied": 0.0, "min_entropy": 0.5, "runs": [],
-    }  # fmt: skip
+        "id": "",
+        "sql": "",
+        "groups": 10,
+        "positives": 2,
+        "epsilon": 1.0,
+        "epsilon_sd": 0.0,
+        "fnr": 0.0,
+        "fpr": 0.0,
+        "denied": 0.0,
+        "min_entropy": 0.5,
+        "runs": [],
+    }
     return [
-        {**record, "experiment": cell.experiment, "dataset": cell.dataset, "shape": cell.shape,
-         "atoms": cell.atoms, "algorithm": cell.algorithm, "x": cell.x, "options": cell.options}
+        {
+            **record,
+            "experiment": cell.experiment,
+            "dataset": cell.dataset,
+            "shape": cell.shape,
+            "atoms": cell.atoms,
+            "algorithm": cell.algorithm,
+            "x": cell.x,
+            "options": cell.options,
+        }
         for cell in cells(EXPERIMENTS, DATASETS)
-    ]  # fmt: skip
+    ]
 
 
 def test_a_flat_world_refutes_what_should_depend() -> None:
@@ -120,9 +137,14 @@ def test_a_flat_world_refutes_what_should_depend() -> None:
 @pytest.mark.slow
 def test_every_figure_is_drawn(tmp_path: Path) -> None:
     document = {
-        "records": flat_world(), "seed": 1, "commit": "x", "seconds": 1.0, "cores": 2,
-        "resumed": False, "parameters": {"source": "generated", "runs": 0, "z": 2.0, "jobs": 1},
-    }  # fmt: skip
+        "records": flat_world(),
+        "seed": 1,
+        "commit": "x",
+        "seconds": 1.0,
+        "cores": 2,
+        "resumed": False,
+        "parameters": {"source": "generated", "runs": 0, "z": 2.0, "jobs": 1},
+    }
     written = {path.name for path in report.write(document, tmp_path)}
     assert written == {"report.html", "summary.md", *(f"{name}.png" for name in figures.FIGURES)}
 

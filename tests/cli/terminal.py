@@ -31,10 +31,13 @@ class Terminal:
     ) -> None:
         plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
         self.child: Any = pexpect.spawn(
-            sys.executable, ["-m", "probe_sql", *arguments], encoding="utf-8",
-            dimensions=(rows, columns), timeout=LIMIT,
+            sys.executable,
+            ["-m", "probe_sql", *arguments],
+            encoding="utf-8",
+            dimensions=(rows, columns),
+            timeout=LIMIT,
             env={**plain, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **(env or {})},
-        )  # fmt: skip
+        )
         self.raw = ""
         self._seen = 0
 
@@ -83,7 +86,9 @@ class Terminal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.child.close(force=True)

@@ -77,7 +77,11 @@ def test_the_python_of_the_tutorial_runs(tmp_path: Path) -> None:
     build_demo(tmp_path)
     (code,) = re.findall(r"^```python\n(.*?)^```$", TUTORIAL, re.M | re.S)
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
         env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert run.stdout.splitlines()[-1].startswith(("answered", "denied"))

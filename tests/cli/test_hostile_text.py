@@ -159,11 +159,16 @@ def test_a_ledger_for_a_spreadsheet_holds_no_formula(run: Run) -> None:
 @pytest.mark.usefixtures("clinic")
 def test_usage_errors_and_paths(run: Run, text: str) -> None:
     for arguments in (
-        ("query", "clinic.duckdb", "SELECT", text), ("query", "clinic.duckdb", "--epsilon", text),
-        ("query", "clinic.duckdb", "--format", text), ("query", f"x{text}"), (f"x{text}", "-c", ""),
-        ("check", f"x{text}", "--policy", f"x{text}"), ("explain", "--policy", f"x{text}", "S"),
-        ("init", f"x{text}"), ("query", "clinic.duckdb", f"--{text}"),
-    ):  # fmt: skip
+        ("query", "clinic.duckdb", "SELECT", text),
+        ("query", "clinic.duckdb", "--epsilon", text),
+        ("query", "clinic.duckdb", "--format", text),
+        ("query", f"x{text}"),
+        (f"x{text}", "-c", ""),
+        ("check", f"x{text}", "--policy", f"x{text}"),
+        ("explain", "--policy", f"x{text}", "S"),
+        ("init", f"x{text}"),
+        ("query", "clinic.duckdb", f"--{text}"),
+    ):
         ended = run(*arguments)
         assert harmless(ended.out + ended.err), arguments
         assert ended.code in (1, 2), (arguments, ended.err)

@@ -41,9 +41,12 @@ def test_check_lists_every_decision_that_is_open_with_its_line(clinic: Path, run
     lines = (clinic / "draft.toml").read_text(encoding="utf-8").splitlines()
     found = json.loads(run("check", "--policy", "draft.toml", "--format", "json").out)["problems"]
     assert [p["path"] for p in found] == [
-        "budget.epsilon", "tables.diseases.unit", "tables.diseases.columns",
-        "tables.patients.unit", "tables.patients.columns",
-    ]  # fmt: skip
+        "budget.epsilon",
+        "tables.diseases.unit",
+        "tables.diseases.columns",
+        "tables.patients.unit",
+        "tables.patients.columns",
+    ]
     for problem in found:
         assert f"line {problem['line']}, {problem['path']}: {problem['what']}" in ended.err
     assert lines[found[0]["line"] - 1].startswith('epsilon = "decide"')
@@ -167,9 +170,7 @@ def test_a_stopped_user_is_unlocked_by_the_name_that_the_error_says(clinic: Path
     assert f"--unlock {system_user()}" in ended.err
     assert run("ledger", "clinic.duckdb", "--unlock", "maria").code == 1
     unlocked = run("ledger", "clinic.duckdb", "--unlock", system_user(), "--format", "json")
-    assert [entry["outcome"] for entry in json.loads(unlocked.out)] == [
-        "failed: other", "unlocked",
-    ]  # fmt: skip
+    assert [entry["outcome"] for entry in json.loads(unlocked.out)] == ["failed: other", "unlocked"]
     assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
     assert clinic.exists()
 

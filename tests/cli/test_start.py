@@ -44,8 +44,11 @@ def test_explain_loads_neither_the_shell_nor_rich() -> None:
 def test_the_module_runs_as_the_command_does() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "probe_sql", "--version"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert run.stdout.startswith("probe-sql ")
 
 
@@ -54,28 +57,46 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     sql = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5"
     run = subprocess.run(
         f"{sys.executable} -m probe_sql explain --policy {policy} '{sql}' | true",
-        shell=True, cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.stderr == ""
 
 
 def test_an_encoding_without_the_signs_loses_no_answer(clinic: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "probe_sql", "query", "clinic.duckdb", "--analyst", "maria",
-         STEADY.replace("SELECT disease", "SELECT disease, count(*)")],
-        cwd=clinic, capture_output=True, text=True, check=True,
+        [
+            sys.executable,
+            "-m",
+            "probe_sql",
+            "query",
+            "clinic.duckdb",
+            "--analyst",
+            "maria",
+            STEADY.replace("SELECT disease", "SELECT disease, count(*)"),
+        ],
+        cwd=clinic,
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
-    )  # fmt: skip
+    )
     assert "influenza" in run.stdout
     assert "\\xb1" in run.stdout  # the plus-minus sign
 
 
 def test_input_that_is_no_text_is_explained(clinic: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "probe_sql", "query", "clinic.duckdb"], cwd=clinic,
-        input=b"SELECT \xff", capture_output=True, check=False,
+        [sys.executable, "-m", "probe_sql", "query", "clinic.duckdb"],
+        cwd=clinic,
+        input=b"SELECT \xff",
+        capture_output=True,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8:strict"},
-    )  # fmt: skip
+    )
     assert run.returncode == 1
     assert b"not UTF-8 text" in run.stderr
 
@@ -95,7 +116,11 @@ from probe_sql.__main__ import main
 sys.exit(main())
 """
     run = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert (run.returncode, run.stderr) == (130, "interrupted\n")

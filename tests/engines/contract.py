@@ -131,9 +131,10 @@ class Contract:
         plan = opened.plan(QUERIES[case])
         opened.agree(plan)
         for mine, theirs in zip(
-            opened.backend.thresholds(plan.scan), opened.reference.thresholds(plan.scan),
+            opened.backend.thresholds(plan.scan),
+            opened.reference.thresholds(plan.scan),
             strict=True,
-        ):  # fmt: skip
+        ):
             assert mine.tolist() == theirs.tolist()
 
     @pytest.mark.parametrize("case", SEPARATE)

@@ -106,19 +106,38 @@ class Conditions:
         return f"{left} {op} {right}"
 
     def _float_constant(self) -> str:
-        return self._draw.choice(("0.0", "1e0", "0.1", "2.5", "1e300", "-1e300", "1e-300", "100.0",
-                                  "3e0", "-2e0", "1e18"))  # fmt: skip
+        return self._draw.choice(
+            (
+                "0.0",
+                "1e0",
+                "0.1",
+                "2.5",
+                "1e300",
+                "-1e300",
+                "1e-300",
+                "100.0",
+                "3e0",
+                "-2e0",
+                "1e18",
+            )
+        )
 
     def _integer_constant(self) -> str:
-        return self._draw.choice(("0", "1", "-1", "2", "7", "127", "-128", "2020", "12", "400",
-                                  "1000000000000", "-43"))  # fmt: skip
+        return self._draw.choice(
+            ("0", "1", "-1", "2", "7", "127", "-128", "2020", "12", "400", "1000000000000", "-43")
+        )
 
     def _day_constant(self) -> str:
         return self._draw.choice(("DATE '1970-01-01'", "DATE '2020-01-01'", "DATE '9999-12-31'"))
 
     def _moment_constant(self) -> str:
-        return self._draw.choice(("TIMESTAMP '1970-01-01 00:00:00'", "DATE '2019-12-30'",
-                                  "TIMESTAMP '2020-12-31 23:00:00'"))  # fmt: skip
+        return self._draw.choice(
+            (
+                "TIMESTAMP '1970-01-01 00:00:00'",
+                "DATE '2019-12-30'",
+                "TIMESTAMP '2020-12-31 23:00:00'",
+            )
+        )
 
     def _text_constant(self) -> str:
         return self._draw.choice(("''", "'abc'", "'b'", "'0.50'", "'1'", "'日'", "'a%c'", "'7'"))
@@ -129,17 +148,36 @@ class Conditions:
             return pick(("x", "y", "x", "CAST(i AS DOUBLE)", "CAST(n AS DOUBLE)", "r", "x"))
         inner = self._float(depth - 1)
         c = self._float_constant()
-        return pick((
-            f"({inner} * {c})", f"({inner} + {c})", f"({inner} - {c})", f"({c} - {inner})",
-            f"({c} * {inner})", f"({inner} / nullif({c}, 0))", f"({inner} / 7)", f"(-{inner})",
-            f"abs({inner})", f"floor({inner})", f"ceil({inner})", f"round({inner})",
-            f"round({inner}, {pick((1, 2, 5, 15, -1, -3, -15))})", f"sqrt({inner})",
-            f"least({inner}, {c})", f"greatest({inner}, {c})", f"coalesce({inner}, {c})",
-            f"least(greatest({inner}, -1e9), 1e9) * least(greatest(y, -1e9), 1e9)",
-            f"(least(greatest({inner}, -1e9), 1e9) * j)", f"(j / {inner})", "(i / j)", "(n / i)",
-            f"({inner} + least(greatest(y, -1e9), 1e9))", f"nullif({inner}, {c})",
-            f"CASE WHEN {inner} > {c} THEN {inner} ELSE y END", "CAST(w AS DOUBLE)",
-        ))  # fmt: skip
+        return pick(
+            (
+                f"({inner} * {c})",
+                f"({inner} + {c})",
+                f"({inner} - {c})",
+                f"({c} - {inner})",
+                f"({c} * {inner})",
+                f"({inner} / nullif({c}, 0))",
+                f"({inner} / 7)",
+                f"(-{inner})",
+                f"abs({inner})",
+                f"floor({inner})",
+                f"ceil({inner})",
+                f"round({inner})",
+                f"round({inner}, {pick((1, 2, 5, 15, -1, -3, -15))})",
+                f"sqrt({inner})",
+                f"least({inner}, {c})",
+                f"greatest({inner}, {c})",
+                f"coalesce({inner}, {c})",
+                f"least(greatest({inner}, -1e9), 1e9) * least(greatest(y, -1e9), 1e9)",
+                f"(least(greatest({inner}, -1e9), 1e9) * j)",
+                f"(j / {inner})",
+                "(i / j)",
+                "(n / i)",
+                f"({inner} + least(greatest(y, -1e9), 1e9))",
+                f"nullif({inner}, {c})",
+                f"CASE WHEN {inner} > {c} THEN {inner} ELSE y END",
+                "CAST(w AS DOUBLE)",
+            )
+        )
 
     def _integer(self, depth: int) -> str:
         pick = self._draw.choice
@@ -148,43 +186,79 @@ class Conditions:
         inner = self._integer(depth - 1)
         c = self._integer_constant()
         integer = pick(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "UINTEGER"))
-        part = pick(("year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear",
-                     "hour", "minute", "second"))  # fmt: skip
+        part = pick(
+            (
+                "year",
+                "quarter",
+                "month",
+                "week",
+                "day",
+                "dayofweek",
+                "isodow",
+                "dayofyear",
+                "hour",
+                "minute",
+                "second",
+            )
+        )
         unit = pick(("year", "quarter", "month", "week", "day", "hour", "minute", "second"))
-        return pick((
-            f"({inner} + {c})", f"({inner} * {c})", f"({inner} - {inner})", f"(-{inner})",
-            f"abs({inner})", f"({inner} % 7)", f"({inner} // 7)", f"({inner} // j)",
-            f"({inner} % j)", f"least({inner}, {c})", f"coalesce({inner}, {c})",
-            f"CAST({self._float(depth - 1)} AS {integer})", f"CAST(n AS {integer})",
-            f"CAST({inner} AS {integer})", f"CAST(n * 3 AS {integer})", f"CAST(x > 0 AS {integer})",
-            f"{part}({self._moment(depth - 1)})", f"{part}({self._day(depth - 1)})",
-            f"date_diff('{unit}', {self._moment(depth - 1)}, {self._moment(0)})",
-            f"date_diff('{unit}', {self._day(depth - 1)}, {self._moment_constant()})",
-            f"length({self._text(depth - 1)})", f"CAST(w AS {integer})",
-            "CAST(CAST(x AS DECIMAL(9,2)) * 100 AS BIGINT)",
-            "CAST(CAST(n AS DECIMAL(5,1)) AS BIGINT)", "CAST(CAST(i AS DECIMAL(7,3)) AS BIGINT)",
-            "CAST(round(x, 2) AS BIGINT)",
-        ))  # fmt: skip
+        return pick(
+            (
+                f"({inner} + {c})",
+                f"({inner} * {c})",
+                f"({inner} - {inner})",
+                f"(-{inner})",
+                f"abs({inner})",
+                f"({inner} % 7)",
+                f"({inner} // 7)",
+                f"({inner} // j)",
+                f"({inner} % j)",
+                f"least({inner}, {c})",
+                f"coalesce({inner}, {c})",
+                f"CAST({self._float(depth - 1)} AS {integer})",
+                f"CAST(n AS {integer})",
+                f"CAST({inner} AS {integer})",
+                f"CAST(n * 3 AS {integer})",
+                f"CAST(x > 0 AS {integer})",
+                f"{part}({self._moment(depth - 1)})",
+                f"{part}({self._day(depth - 1)})",
+                f"date_diff('{unit}', {self._moment(depth - 1)}, {self._moment(0)})",
+                f"date_diff('{unit}', {self._day(depth - 1)}, {self._moment_constant()})",
+                f"length({self._text(depth - 1)})",
+                f"CAST(w AS {integer})",
+                "CAST(CAST(x AS DECIMAL(9,2)) * 100 AS BIGINT)",
+                "CAST(CAST(n AS DECIMAL(5,1)) AS BIGINT)",
+                "CAST(CAST(i AS DECIMAL(7,3)) AS BIGINT)",
+                "CAST(round(x, 2) AS BIGINT)",
+            )
+        )
 
     def _day(self, depth: int) -> str:
         if depth == 0:
             return self._draw.choice(("d", "CAST(at AS DATE)", "d"))
         c = self._day_constant()
         inner = self._day(depth - 1)
-        return self._draw.choice((
-            f"CAST({self._moment(depth - 1)} AS DATE)", f"coalesce({inner}, {c})",
-            f"least({inner}, {c})", f"greatest({inner}, {c})",
-        ))  # fmt: skip
+        return self._draw.choice(
+            (
+                f"CAST({self._moment(depth - 1)} AS DATE)",
+                f"coalesce({inner}, {c})",
+                f"least({inner}, {c})",
+                f"greatest({inner}, {c})",
+            )
+        )
 
     def _moment(self, depth: int) -> str:
         if depth == 0:
             return self._draw.choice(("at", "CAST(d AS TIMESTAMP)", "at"))
         unit = self._draw.choice(("minute", "hour", "day", "week", "month", "quarter", "year"))
         inner = self._draw.choice((self._moment(depth - 1), self._day(depth - 1)))
-        return self._draw.choice((
-            f"date_trunc('{unit}', {inner})", f"date_trunc('{unit}', {inner})",
-            f"coalesce({self._moment(depth - 1)}, {self._moment_constant()})",
-        ))  # fmt: skip
+        return self._draw.choice(
+            (
+                f"date_trunc('{unit}', {inner})",
+                f"date_trunc('{unit}', {inner})",
+                f"coalesce({self._moment(depth - 1)}, {self._moment_constant()})",
+            )
+        )
 
     def _text(self, depth: int) -> str:
         pick = self._draw.choice
@@ -194,13 +268,23 @@ class Conditions:
             )
         inner = self._text(depth - 1)
         start, size = pick((-9, -2, -1, 0, 1, 2, 5)), pick((-3, -1, 0, 1, 2, 9))
-        return pick((
-            f"substring({inner}, {start}, {size})", f"substring({inner}, {start})",
-            f"left({inner}, {abs(size)})", f"right({inner}, {abs(size)})", f"trim({inner})",
-            f"ltrim({inner})", f"rtrim({inner})", f"replace({inner}, 'b', 'bb')",
-            f"({inner} || s)", f"coalesce({inner}, 'b')", f"greatest({inner}, 'b')",
-            f"CASE WHEN contains({inner}, 'b') THEN s ELSE {inner} END",
-            f"CASE WHEN ends_with({inner}, 'c') OR starts_with({inner}, '') THEN {inner} END",
-            f"CAST({self._integer(depth - 1)} AS VARCHAR)", "CAST(n * 2 AS VARCHAR)",
-            "CAST(x > 0 AS VARCHAR)",
-        ))  # fmt: skip
+        return pick(
+            (
+                f"substring({inner}, {start}, {size})",
+                f"substring({inner}, {start})",
+                f"left({inner}, {abs(size)})",
+                f"right({inner}, {abs(size)})",
+                f"trim({inner})",
+                f"ltrim({inner})",
+                f"rtrim({inner})",
+                f"replace({inner}, 'b', 'bb')",
+                f"({inner} || s)",
+                f"coalesce({inner}, 'b')",
+                f"greatest({inner}, 'b')",
+                f"CASE WHEN contains({inner}, 'b') THEN s ELSE {inner} END",
+                f"CASE WHEN ends_with({inner}, 'c') OR starts_with({inner}, '') THEN {inner} END",
+                f"CAST({self._integer(depth - 1)} AS VARCHAR)",
+                "CAST(n * 2 AS VARCHAR)",
+                "CAST(x > 0 AS VARCHAR)",
+            )
+        )

@@ -92,12 +92,21 @@ _SCORES = (
 
 SCHEMA = pa.schema(
     [
-        ("id", pa.int64()), ("person", pa.int64()), ("site", pa.string()), ("level", pa.int32()),
-        ("day", pa.date32()), ("at", pa.timestamp("us")), ("seen", pa.timestamp("us", "UTC")),
-        ("small", pa.int32()), ("big", pa.int64()), ("price", pa.decimal128(12, 2)),
-        ("score", pa.float64()), ("flag", pa.bool_()), ("note", pa.string()),
+        ("id", pa.int64()),
+        ("person", pa.int64()),
+        ("site", pa.string()),
+        ("level", pa.int32()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us")),
+        ("seen", pa.timestamp("us", "UTC")),
+        ("small", pa.int32()),
+        ("big", pa.int64()),
+        ("price", pa.decimal128(12, 2)),
+        ("score", pa.float64()),
+        ("flag", pa.bool_()),
+        ("note", pa.string()),
     ]
-)  # fmt: skip
+)
 
 
 @cache
@@ -120,8 +129,9 @@ def stranger(person: int, count: int) -> pa.Table:
     return table.set_column(index, "person", pa.array([person] * count, pa.int64()))
 
 
-def people(rows: int, groups: int | None = None, per_group: int | None = None,
-           null: str = "drop") -> Policy:  # fmt: skip
+def people(
+    rows: int, groups: int | None = None, per_group: int | None = None, null: str = "drop"
+) -> Policy:
     """The policy of the events for people, with caps."""
     more = "" if groups is None else f", max_groups = {groups}"
     more += "" if per_group is None else f", max_rows_per_group = {per_group}"

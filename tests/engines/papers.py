@@ -44,9 +44,10 @@ def _generated(name: str, folders: pytest.TempPathFactory) -> Workload:
             for (table,) in listed
         }
         asked = [
-            ("disjunction", dataset.counts), ("conjunction", dataset.averages),
+            ("disjunction", dataset.counts),
+            ("conjunction", dataset.averages),
             ("conjunction", dataset.kpis),
-        ]  # fmt: skip
+        ]
         queries = tuple(
             build.build(connection, dataset, shape, aggregates).sql
             for shape, aggregates in asked

@@ -86,9 +86,18 @@ class Server:
         secret.write_text(self._passwords[OWNER])
         secret.chmod(0o644)
         arguments = (
-            "-D", str(self._folder / "data"), "-U", OWNER, "-A", "scram-sha-256",
-            f"--pwfile={secret}", "--no-sync", "--locale=C.UTF-8", "-E", "UTF8",
-        )  # fmt: skip
+            "-D",
+            str(self._folder / "data"),
+            "-U",
+            OWNER,
+            "-A",
+            "scram-sha-256",
+            f"--pwfile={secret}",
+            "--no-sync",
+            "--locale=C.UTF-8",
+            "-E",
+            "UTF8",
+        )
         self._run("initdb", *arguments)
         secret.unlink()
 
@@ -110,12 +119,20 @@ class Server:
             settings = [part for setting in (*_QUIET, *further) for part in ("-c", setting)]
             self._process = subprocess.Popen(
                 [
-                    str(self._programs / "postgres"), "-D", str(self._folder / "data"),
-                    "-p", str(self.port), *settings,
+                    str(self._programs / "postgres"),
+                    "-D",
+                    str(self._folder / "data"),
+                    "-p",
+                    str(self.port),
+                    *settings,
                 ],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self._folder,
-                start_new_session=True, preexec_fn=_follow, **self._as,
-            )  # fmt: skip
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=self._folder,
+                start_new_session=True,
+                preexec_fn=_follow,
+                **self._as,
+            )
             if self._ready():
                 break
         else:

@@ -110,11 +110,13 @@ def test_no_command_repeats_a_secret(command: str, source: str, tmp_path: Path) 
     policy.write_text(events.POLICY.format(unit='"row"'))
     named = ["--policy", str(policy), "--ledger", str(tmp_path / "a.ledger")]
     words = {
-        "query": [source, "SELECT 1", *named], "explain": [source, "SELECT 1", *named[:2]],
-        "budget": [source, *named], "ledger": [source, *named],
+        "query": [source, "SELECT 1", *named],
+        "explain": [source, "SELECT 1", *named[:2]],
+        "budget": [source, *named],
+        "ledger": [source, *named],
         "init": [source, "--output", str(tmp_path / "new.toml")],
         "check": [source, *named[:2]],
-    }  # fmt: skip
+    }
     for arguments in (words[command], [word for word in words[command] if word not in named]):
         out, errors = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(errors):
@@ -127,8 +129,16 @@ def test_no_command_repeats_a_secret(command: str, source: str, tmp_path: Path) 
 def test_names_of_files_stay_names_of_files(tmp_path: Path) -> None:
     odd = tmp_path / "host=a password=b"
     odd.touch()
-    for path in ("trips.parquet", "day=1/part.parquet", "C:\\data\\trips.parquet", "a:b.duckdb",
-                 "me@home.duckdb", "x = 1.csv", "", str(odd)):  # fmt: skip
+    for path in (
+        "trips.parquet",
+        "day=1/part.parquet",
+        "C:\\data\\trips.parquet",
+        "a:b.duckdb",
+        "me@home.duckdb",
+        "x = 1.csv",
+        "",
+        str(odd),
+    ):
         assert server(path) is None, path
         assert not is_remote(path)
 
@@ -157,8 +167,11 @@ def test_the_identity_holds_no_credentials(source: str, expected: str) -> None:
     f"https://a.blob.core.windows.net/x?sv=1&sig={SECRET}",
 ])  # fmt: skip
 def test_a_path_of_spark_with_credentials_is_refused(path: str) -> None:
-    for make in (lambda: Spark(tables={"t": path}), lambda: Spark(master=path),
-                 lambda: identity(f"spark:local?t={path}")):  # fmt: skip
+    for make in (
+        lambda: Spark(tables={"t": path}),
+        lambda: Spark(master=path),
+        lambda: identity(f"spark:local?t={path}"),
+    ):
         with pytest.raises(InterfaceError, match="holds credentials") as caught:
             make()
         assert SECRET not in shown(caught.value)
@@ -190,10 +203,21 @@ def test_a_password_on_the_command_line_is_warned_of(tmp_path: Path) -> None:
     policy.write_text(events.POLICY.format(unit='"row"'))
     for source, warned in ((SOUND[0], 1), (SOUND[4], 1), (f"postgresql://u@{NOWHERE}/d", 0)):
         done = subprocess.run(
-            [sys.executable, "-m", "probe_sql", "budget", source, "--policy", str(policy),
-             "--ledger", str(tmp_path / "a.ledger")],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "probe_sql",
+                "budget",
+                source,
+                "--policy",
+                str(policy),
+                "--ledger",
+                str(tmp_path / "a.ledger"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 1
         assert done.stderr.count("process list") == warned
         assert ("PGPASSFILE" in done.stderr) == bool(warned)
@@ -202,6 +226,12 @@ def test_a_password_on_the_command_line_is_warned_of(tmp_path: Path) -> None:
 
 def test_what_may_hold_a_secret_is_told(tmp_path: Path) -> None:
     assert all(holds_secret(source) for source in (*ODD[:19], *SOUND))
-    plain = ("postgresql://u@h:5432/d", "postgresql://h:5432/d", "trips.parquet", "spark:local[2]",
-             "C:\\data\\x.duckdb", str(tmp_path))  # fmt: skip
+    plain = (
+        "postgresql://u@h:5432/d",
+        "postgresql://h:5432/d",
+        "trips.parquet",
+        "spark:local[2]",
+        "C:\\data\\x.duckdb",
+        str(tmp_path),
+    )
     assert not any(holds_secret(source) for source in plain)

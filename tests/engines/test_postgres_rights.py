@@ -231,11 +231,18 @@ def test_the_role_s_own_time_limit_holds_where_it_is_shorter(server: Server) -> 
 def test_every_setting_that_changes_values_is_pinned(server: Server) -> None:
     """Whatever the role's own defaults are."""
     odd = {
-        "search_path": "pg_temp", "timezone": "Asia/Tokyo", "datestyle": "German",
-        "intervalstyle": "iso_8601", "extra_float_digits": "-10", "bytea_output": "escape",
-        "gin_fuzzy_search_limit": "1", "row_security": "on", "lock_timeout": "1",
-        "transform_null_equals": "on", "array_nulls": "off",
-    }  # fmt: skip
+        "search_path": "pg_temp",
+        "timezone": "Asia/Tokyo",
+        "datestyle": "German",
+        "intervalstyle": "iso_8601",
+        "extra_float_digits": "-10",
+        "bytea_output": "escape",
+        "gin_fuzzy_search_limit": "1",
+        "row_security": "on",
+        "lock_timeout": "1",
+        "transform_null_equals": "on",
+        "array_nulls": "off",
+    }
     schema = server.load(tables(50))
     expected = counted(server, schema)
     run(server, *(f"ALTER ROLE {READER} SET {name} = '{value}'" for name, value in odd.items()))

@@ -159,16 +159,30 @@ def test_types_of_every_kind(server: Server) -> None:
     backend = open_backend(server.url(schema=schema), policy)
     found = {name: str(type_) for name, type_ in backend.schemas()["odd"].items()}
     assert found == {
-        "k": "INTEGER", "mood": "VARCHAR", "cents": "DECIMAL(10,2)",
-        "free": "NUMERIC WITHOUT PRECISION", "fixed": "VARCHAR", "short": "VARCHAR",
-        "Mixed": "INTEGER", "doc": "JSON", "own": "TEXT", "tags": "_INT4",
-        "wide": "NUMERIC WITHOUT PRECISION", "negative": "DECIMAL(5,2)",
-    }  # fmt: skip
+        "k": "INTEGER",
+        "mood": "VARCHAR",
+        "cents": "DECIMAL(10,2)",
+        "free": "NUMERIC WITHOUT PRECISION",
+        "fixed": "VARCHAR",
+        "short": "VARCHAR",
+        "Mixed": "INTEGER",
+        "doc": "JSON",
+        "own": "TEXT",
+        "tags": "_INT4",
+        "wide": "NUMERIC WITHOUT PRECISION",
+        "negative": "DECIMAL(5,2)",
+    }
     counts = [
-        ("mood = 'good'", [1, 0]), ("cents >= 1.5", [1, 1]), ("fixed = 'ab'", [2, 0]),
-        ("length(fixed) < 3", [2, 1]), ("short > 'a'", [2, 0]), ("MIXED = 2", [1, 0]),
-        ("doc IS NULL", [1, 0]), ("free IS NOT NULL", [2, 1]), ("negative IS NULL", [1, 1]),
-    ]  # fmt: skip
+        ("mood = 'good'", [1, 0]),
+        ("cents >= 1.5", [1, 1]),
+        ("fixed = 'ab'", [2, 0]),
+        ("length(fixed) < 3", [2, 1]),
+        ("short > 'a'", [2, 0]),
+        ("MIXED = 2", [1, 0]),
+        ("doc IS NULL", [1, 0]),
+        ("free IS NOT NULL", [2, 1]),
+        ("negative IS NULL", [1, 1]),
+    ]
     for where, expected in counts:
         query = f"SELECT k FROM odd WHERE {where} GROUP BY k HAVING count(*) > 1"
         assert planned(backend, policy, query) == [expected], where
@@ -254,8 +268,9 @@ def test_a_scan_changes_nothing_even_for_a_role_that_could(server: Server) -> No
     backend = open_backend(server.url(role=OWNER, schema=schema), policy)
     with server.owner() as connection:
         connection.execute(f"SET search_path = {schema}")
-        connection.execute(f"CREATE OR REPLACE VIEW events AS SELECT {columns},"
-                           " look(small) AS small FROM events_")  # fmt: skip
+        connection.execute(
+            f"CREATE OR REPLACE VIEW events AS SELECT {columns}, look(small) AS small FROM events_"
+        )
     with pytest.raises(ScanError):
         planned(backend, policy, COUNT)
     backend.close()

@@ -153,9 +153,13 @@ def test_the_key_is_in_no_log_of_the_server(own: Server, tmp_path: Path) -> None
     url = own.url(schema=own.load(tables()))
     own.kill()
     own.start(
-        "logging_collector=on", "log_directory=log", "log_filename=all.log", "log_statement=all",
-        "log_min_duration_statement=0", "log_parameter_max_length=-1",
-    )  # fmt: skip
+        "logging_collector=on",
+        "log_directory=log",
+        "log_filename=all.log",
+        "log_statement=all",
+        "log_min_duration_statement=0",
+        "log_parameter_max_length=-1",
+    )
     policy = events.people(5)
     backend = open_backend(url, policy, beside=tmp_path / "a.ledger")
     assert isinstance(backend, RemoteBackend)

@@ -223,10 +223,13 @@ def visits(seed: int = 1, without: int | None = None, missing: int = 0) -> pa.Ta
     rows += [(None, number % 4, 5) for number in range(missing)]
     Random(seed).shuffle(rows)
     person, ward, cost = zip(*rows, strict=True)
-    return pa.table({
-        "person": pa.array(person, pa.int64()), "ward": pa.array(ward, pa.int32()),
-        "cost": pa.array(cost, pa.int32()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "person": pa.array(person, pa.int64()),
+            "ward": pa.array(ward, pa.int32()),
+            "cost": pa.array(cost, pa.int32()),
+        }
+    )
 
 
 def _counts(files: SparkFiles, table: pa.Table, rows: int, more: str = "") -> list[list[int]]:
@@ -374,9 +377,19 @@ def test_the_command_starts_a_context_of_its_own(files: SparkFiles, tmp_path: Pa
     policy.write_text(PEOPLE.format(rows=6, more=""))
     query = f"{WARDS} WITH ACCURACY (epsilon = 90)"
     command = [
-        sys.executable, "-m", "probe_sql", "query", f"spark:local[1]?visits={path}/*.parquet",
-        query, "--policy", str(policy), "--ledger", str(tmp_path / "a.ledger"), "--format", "json",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "probe_sql",
+        "query",
+        f"spark:local[1]?visits={path}/*.parquet",
+        query,
+        "--policy",
+        str(policy),
+        "--ledger",
+        str(tmp_path / "a.ledger"),
+        "--format",
+        "json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 3), done.stderr  # answered, or denied for its epsilon
     assert json.loads(done.stdout)["privacy"]["unit"] == "person: person, at most 6 rows"

@@ -89,9 +89,11 @@ def test_read_once_functions_come_out_read_once(size: int, source: random.Random
     tree = random_read_once(range(size), source)
     assert minimise(tree).formula == tree
     distributed = Or(
-        tuple(And(tuple(map(Leaf, (*sorted(prime), min(prime))))) for prime in
-              (*prime_implicants(tree), prime_implicants(tree)[0]))
-    )  # fmt: skip
+        tuple(
+            And(tuple(map(Leaf, (*sorted(prime), min(prime)))))
+            for prime in (*prime_implicants(tree), prime_implicants(tree)[0])
+        )
+    )
     result = minimise(distributed)
     assert read_once(result.formula)
     assert result.leaves_after == size

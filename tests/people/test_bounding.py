@@ -60,11 +60,13 @@ def of(found: Kept, person: int | None) -> Kept:
 
 people = st.lists(
     st.tuples(
-        st.integers(0, 4) | st.none(), st.sampled_from(clinic.WARDS), st.integers(0, 2),
+        st.integers(0, 4) | st.none(),
+        st.sampled_from(clinic.WARDS),
+        st.integers(0, 2),
         st.sampled_from(["x", "y"]),
     ),
     max_size=60,
-)  # fmt: skip
+)
 crowds = st.tuples(people, st.integers(0, 60), st.integers(0, 99)).map(
     # One person with many equal rows: all on the same side of the cut.
     lambda x: [*x[0], *[(x[2] % 5, "A", 1, "x")] * x[1]]

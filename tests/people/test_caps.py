@@ -39,8 +39,10 @@ def caps(most: int, groups: int, per_group: int, once: Sequence[int] = ()) -> Ca
 def worst_person(losses: Losses, types: Sequence[Sequence[int]], limits: Caps) -> int:
     """Try every way to place a person's rows: how many in each group, and of which types."""
     groups = len(losses[0])
-    alone = [[_meets(losses, types, limits, g, n) for n in range(limits.per_group + 1)]
-             for g in range(groups)]  # fmt: skip
+    alone = [
+        [_meets(losses, types, limits, g, n) for n in range(limits.per_group + 1)]
+        for g in range(groups)
+    ]
     best = 0
     for rows in itertools.product(range(limits.per_group + 1), repeat=groups):
         if sum(rows) <= limits.most and sum(n > 0 for n in rows) <= limits.groups:
@@ -66,9 +68,12 @@ def totals(
     losses: Losses, types: Sequence[Sequence[int]], limits: Caps
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     return np.array(
-        [np.sum([losses[m] for m in members] or [[0] * len(losses[0])], axis=0)
-         for members in limits.layers(types)], dtype=np.int64,
-    )  # fmt: skip
+        [
+            np.sum([losses[m] for m in members] or [[0] * len(losses[0])], axis=0)
+            for members in limits.layers(types)
+        ],
+        dtype=np.int64,
+    )
 
 
 groups_of_losses = st.integers(1, 4).flatmap(
@@ -175,9 +180,11 @@ def test_the_caps_of_a_query() -> None:
     people = Tally("distinct", PERSON, None)
     tallies = (people, Tally("count", None, None))
     measures = [
-        counted(Term(1, 0)), counted(Term(1, 1)), counted(Term(1, 0), Term(1, 1)),
+        counted(Term(1, 0)),
+        counted(Term(1, 1)),
+        counted(Term(1, 0), Term(1, 1)),
         replace(counted(Term(1, 0)), scan=MeasureSql((Term(1, 0),), guards=(1,))),
-    ]  # fmt: skip
+    ]
     assert unit_caps(Unit("person", 9), measures, tallies) == caps(9, 9, 9, once=(0,))
     assert unit_caps(Unit("person", 9, 2, 3), measures, tallies) == caps(9, 2, 3, once=(0,))
     assert unit_caps(Unit("person", 4, 7, 8), [], tallies) == caps(4, 4, 4)
@@ -216,10 +223,11 @@ def meter(ledger: Ledger, epsilon: float, limits: Caps, groups: int = 4) -> Vaul
 
 
 draws_of = st.lists(
-    st.tuples(st.integers(0, 2), st.floats(1e-3, 1.0), st.lists(st.booleans(), min_size=4,
-                                                              max_size=4)),
+    st.tuples(
+        st.integers(0, 2), st.floats(1e-3, 1.0), st.lists(st.booleans(), min_size=4, max_size=4)
+    ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -261,8 +269,10 @@ def test_no_sequence_of_draws_passes_the_limit(
 
 def _fractions(spent: list[list[Fraction]], limits: Caps) -> Fraction:
     """The two bounds of the proof, term by term."""
-    layers = [[sum((spent[m][g] for m in members), Fraction(0)) for g in range(4)]
-              for members in limits.layers(TYPES[1])]  # fmt: skip
+    layers = [
+        [sum((spent[m][g] for m in members), Fraction(0)) for g in range(4)]
+        for members in limits.layers(TYPES[1])
+    ]
     whole = _spread([max(layer[g] for layer in layers[:2]) for g in range(4)], limits)
     if not limits.once:
         return whole

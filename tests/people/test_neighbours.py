@@ -45,9 +45,8 @@ JOINED = QUERY.replace("FROM visits", "FROM visits JOIN wards ON visits.ward = w
 
 
 def measured(
-    folder: Path, rows: Sequence[Visit], policy: Policy, plan: Plan,
-    make: Make = clinic.as_parquet,
-) -> Values:  # fmt: skip
+    folder: Path, rows: Sequence[Visit], policy: Policy, plan: Plan, make: Make = clinic.as_parquet
+) -> Values:
     """The exact measures of every group; the key is the same each time."""
     backend = open_backend(make(folder, rows), policy, threads=1)
     people: Any = backend
@@ -90,9 +89,14 @@ def spendings(measures: int, groups: int, rng: random.Random) -> list[NDArray[np
 
 
 def worst_excess(
-    folder: Path, rows: Sequence[Visit], person: int, claim: Policy, run: Policy, sql: str,
+    folder: Path,
+    rows: Sequence[Visit],
+    person: int,
+    claim: Policy,
+    run: Policy,
+    sql: str,
     make: Make = clinic.as_parquet,
-) -> float:  # fmt: skip
+) -> float:
     """The largest loss met beyond the loss claimed, by caps `claim`, when `run` is executed."""
     plan = make_plan(sql, claim)
     executed = plan if run is claim else make_plan(sql, run)
@@ -137,10 +141,15 @@ def test_one_person_stays_within_the_claim_whatever_the_source(
 
 
 ANY_ROWS = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from([*clinic.WARDS, "elsewhere"]),
-              st.integers(0, 130), st.just("x")),
-    min_size=1, max_size=40,
-)  # fmt: skip
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from([*clinic.WARDS, "elsewhere"]),
+        st.integers(0, 130),
+        st.just("x"),
+    ),
+    min_size=1,
+    max_size=40,
+)
 
 
 def _stays_within_the_claim(tmp_path: Path, rows: list[Visit], person: int, cap: Cap) -> None:

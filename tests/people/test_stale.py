@@ -156,9 +156,11 @@ RARE = ("UUID", "DATE", "ENUM('a', 'b', 'c')", "INTEGER[]")
 @pytest.mark.parametrize("kind", ["INTERVAL", *(pytest.param(kind, marks=SLOW) for kind in RARE)])
 def test_people_of_any_type_are_bounded(tmp_path: Path, kind: str) -> None:
     values = {
-        "UUID": "uuid()", "INTERVAL": "INTERVAL '30 days'", "DATE": "DATE '2020-01-01'",
+        "UUID": "uuid()",
+        "INTERVAL": "INTERVAL '30 days'",
+        "DATE": "DATE '2020-01-01'",
         "INTEGER[]": "[1, NULL]",
-    }  # fmt: skip
+    }
     path = tmp_path / "visits.duckdb"
     with duckdb.connect(str(path)) as db:
         db.execute(f"CREATE TABLE visits (person {kind}, ward VARCHAR, x DOUBLE)")

@@ -120,8 +120,10 @@ CONDITIONS = tuple(
         ("count_if(urgent) / count(*) <= 0.5",),
         ("count(*) FILTER (WHERE urgent) > 0.25 * count(*)",),
         ("count(*) FILTER (WHERE urgent) < 0.25 * count(*)",),
-        ("sum({age}) / count(DISTINCT sex) > 40",
-         "sum({age}) / nullif(count(DISTINCT sex), 0) > 40"),
+        (
+            "sum({age}) / count(DISTINCT sex) > 40",
+            "sum({age}) / nullif(count(DISTINCT sex), 0) > 40",
+        ),
         ("sum({age}) > 2 * sum({zone})",),
         ("sum({age}) - sum({zone}) < 60",),
         ("count_if(sex = 'F') - count_if(sex = 'M') > 0",),
@@ -159,7 +161,7 @@ CONDITIONS = tuple(
         ("quantile_disc(age, 1) > 65",),
         ("quantile_disc(score, 0.5) FILTER (WHERE urgent) < 1",),
     )
-)  # fmt: skip
+)
 
 # Beside a public value of the group: grouped by disease, joined to `diseases AS d`.
 PUBLIC_CONDITIONS = tuple(

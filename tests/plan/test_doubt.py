@@ -87,8 +87,11 @@ def test_text_and_json_say_the_same(policy: Policy) -> None:
     assert len(data["doubt"]["epsilons"]) == len(data["doubt"]["zones"][0]["widths"]) == 5
     assert data["groups"] == 3
     assert data["number"] == {
-        "name": "the condition", "level": 1, "epsilon": found.epsilon_first, "balance": None,
-    }  # fmt: skip
+        "name": "the condition",
+        "level": 1,
+        "epsilon": found.epsilon_first,
+        "balance": None,
+    }
 
 
 def test_no_zone_where_no_draw_decides_or_nothing_is_bounded(policy: Policy) -> None:

@@ -198,12 +198,16 @@ def written(choice: Choice, style: Style = Style()) -> str:
 
 def surroundings(choice: Choice) -> Surroundings:
     return Surroundings(
-        choice["engine"], choice["source"], choice["schema"], choice["role"],
+        choice["engine"],
+        choice["source"],
+        choice["schema"],
+        choice["role"],
         {
             "wards": choice["content of a table of thresholds"],
-            "sites": choice["content of a joined table"], "unused": "whatever",
+            "sites": choice["content of a joined table"],
+            "unused": "whatever",
         },
-    )  # fmt: skip
+    )
 
 
 def planned(choice: Choice, style: Style = Style(), **options: Any) -> Plan:
@@ -236,9 +240,11 @@ def one_fact_apart(
 
 
 def collisions(
-    seed: int, bases: int, digest: Callable[[Choice], str] | None = None,
+    seed: int,
+    bases: int,
+    digest: Callable[[Choice], str] | None = None,
     facts: Mapping[str, tuple[Any, ...]] = FACTS,
-) -> tuple[Counter[str], set[str]]:  # fmt: skip
+) -> tuple[Counter[str], set[str]]:
     """How many pairs there were of each fact, and the facts of which two questions met.
 
     A question is compared with every one so far, not only with its pair.
@@ -380,9 +386,28 @@ def test_domains_tell_keys_of_different_types_apart() -> None:
 
 def test_the_canonical_form_is_injective() -> None:
     values: list[Any] = [
-        None, True, 1, 1.0, "1", b"1", "", b"", (), (1,), ((1,),), ("1",), ("a", "b"), ("ab",),
-        ("a", ("b",)), frozenset(), frozenset({b"1"}), frozenset({b"1", b"2"}), "i1:1", False, 0,
-    ]  # fmt: skip
+        None,
+        True,
+        1,
+        1.0,
+        "1",
+        b"1",
+        "",
+        b"",
+        (),
+        (1,),
+        ((1,),),
+        ("1",),
+        ("a", "b"),
+        ("ab",),
+        ("a", ("b",)),
+        frozenset(),
+        frozenset({b"1"}),
+        frozenset({b"1", b"2"}),
+        "i1:1",
+        False,
+        0,
+    ]
     assert len({encode(value) for value in values}) == len(values)
     with pytest.raises(InternalError):
         encode(object())  # type: ignore[arg-type]

@@ -18,9 +18,11 @@ def tail(epsilon: float, delta: int, steps: int) -> float:
 
 
 @given(
-    st.floats(1, 1e5), st.floats(0.5, 0.999), st.integers(1, 1000),
+    st.floats(1, 1e5),
+    st.floats(0.5, 0.999),
+    st.integers(1, 1000),
     st.sampled_from([Fraction(1), Fraction(1, 100), Fraction(1, 2)]),
-)  # fmt: skip
+)
 def test_margin_epsilon_is_enough_and_hardly_more(
     margin: float, confidence: float, delta: int, unit: Fraction
 ) -> None:

@@ -158,8 +158,9 @@ def test_what_a_group_multiplies_is_no_pair() -> None:
     assert shared(tallies, made_of(first), made_of(whole, second))
     times = replace(second, multiplier=MULTIPLIED)
     assert not shared(tallies, made_of(first), made_of(whole, times))
-    assert not shared(tallies, made_of(replace(first, multiplier=MULTIPLIED)),
-                      made_of(whole, second))  # fmt: skip
+    assert not shared(
+        tallies, made_of(replace(first, multiplier=MULTIPLIED)), made_of(whole, second)
+    )
 
 
 def test_what_is_guarded_or_counts_distinct_values_is_no_pair() -> None:

@@ -24,9 +24,25 @@ TYPES: dict[str, Any] = {
 
 def fits(value: Any, schema: dict[str, Any]) -> bool:
     """A validator of the words of JSON Schema that the policy's schema uses, and no others."""
-    known = {"type", "properties", "required", "additionalProperties", "anyOf", "enum", "const",
-             "items", "minItems", "maxItems", "uniqueItems", "minLength", "pattern", "minimum",
-             "maximum", "exclusiveMinimum", "exclusiveMaximum"}  # fmt: skip
+    known = {
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "anyOf",
+        "enum",
+        "const",
+        "items",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minLength",
+        "pattern",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+    }
     assert set(schema) <= known | {"description", "title", "$schema"}, schema
     if "anyOf" in schema and not any(fits(value, one) for one in schema["anyOf"]):
         return False

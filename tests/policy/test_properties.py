@@ -194,8 +194,9 @@ def test_edits_of_the_text(start: int, length: int, new: str) -> None:
 
 # --- round trips ---------------------------------------------------------------------
 
-WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1,
-                max_size=5)  # fmt: skip
+WORDS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=5
+)
 NUMBERS = st.integers(-(10**30), 10**30) | st.floats(-1e30, 1e30, allow_nan=False)
 POSITIVE = st.floats(1e-9, 1e5)
 COUNTS = st.integers(1, 10**15)

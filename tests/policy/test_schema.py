@@ -31,12 +31,18 @@ def types(**columns: str) -> dict[str, SqlType]:
 def clinic_schema() -> Schemas:
     return {
         "Patients": types(
-            id="UUID", disease="VARCHAR", admitted="TIMESTAMP", WARD="VARCHAR", age="TINYINT",
-            cost="DECIMAL(10,2)", disease_type="VARCHAR", secret="VARCHAR",
+            id="UUID",
+            disease="VARCHAR",
+            admitted="TIMESTAMP",
+            WARD="VARCHAR",
+            age="TINYINT",
+            cost="DECIMAL(10,2)",
+            disease_type="VARCHAR",
+            secret="VARCHAR",
         ),
         "diseases": types(Name="VARCHAR", cap="BIGINT", notes="VARCHAR", shape="STRUCT(a INTEGER)"),
         "other": types(a="INTEGER"),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture

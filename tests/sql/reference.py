@@ -129,8 +129,10 @@ def terminals() -> str:
     """The words that stand for parts of dates and for order statistics."""
     units = {
         taken.symbol: taken.units
-        for row in FUNCTIONS.values() for taken in row.takes if taken.want is Want.UNIT
-    }  # fmt: skip
+        for row in FUNCTIONS.values()
+        for taken in row.takes
+        if taken.want is Want.UNIT
+    }
     short = [name for name, meant in PART_NAMES.items() if meant in units["PART_NAME"]]
     units["PART_NAME"] = (*units["PART_NAME"], *short)
     plain = [row.name.upper() for row in AGGREGATES if row.order and row.plain]
@@ -159,15 +161,17 @@ def _filled(text: str, start: str, end: str, parts: dict[str, str]) -> str:
 def page() -> str:
     """docs/dialect.md as it should be."""
     parts = {"aggregates": aggregates(), "operators": operators(), "functions": functions()}
-    return _filled(PAGE.read_text(encoding="utf-8"), "<!-- {}: from the table -->",
-                   "<!-- end of {} -->", parts)  # fmt: skip
+    return _filled(
+        PAGE.read_text(encoding="utf-8"), "<!-- {}: from the table -->", "<!-- end of {} -->", parts
+    )
 
 
 def grammar() -> str:
     """grammar/probe_sql.lark as it should be."""
     parts = {"functions": "\n".join(map(calls, _KINDS)), "words": terminals()}
-    return _filled(GRAMMAR.read_text(encoding="utf-8"), "// {}: from the table", "// end of {}",
-                   parts)  # fmt: skip
+    return _filled(
+        GRAMMAR.read_text(encoding="utf-8"), "// {}: from the table", "// end of {}", parts
+    )
 
 
 if __name__ == "__main__":

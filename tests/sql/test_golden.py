@@ -28,10 +28,7 @@ def test_refusals_say_what_and_where(path: Path) -> None:
     assert expected[0].startswith("error:")
     assert expected[1].startswith("what:")
     # The place is missing only where something is missing from the query as a whole.
-    whole = (
-        "empty", "no FROM", "parameters were given",
-        "distinct comparisons", "cannot be read",
-    )  # fmt: skip
+    whole = ("empty", "no FROM", "parameters were given", "distinct comparisons", "cannot be read")
     assert any(line.startswith("at:") for line in expected) or any(
         words in expected[1] for words in whole
     )

@@ -65,9 +65,13 @@ class Bolt:
     """A trace function that raises at the n-th step of the engine below `folder`."""
 
     def __init__(
-        self, at: int, folder: str, *, opcodes: bool = False,
+        self,
+        at: int,
+        folder: str,
+        *,
+        opcodes: bool = False,
         error: type[BaseException] = KeyboardInterrupt,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.at = at
         self.steps = 0
         self.struck = False

@@ -112,9 +112,14 @@ QUERY = "SELECT k FROM t JOIN zones z ON {value} = z.id GROUP BY k HAVING count(
     ],
 )
 def test_public_keys_are_distinct_as_they_are_compared(
-    type_: str, one: str, other: str, value: str, refused: bool, tmp_path: Path,
+    type_: str,
+    one: str,
+    other: str,
+    value: str,
+    refused: bool,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """Else a row meets two of them, and counts twice. The binder refuses what could; without
     that wall the keys themselves are looked at, before anything is scanned."""
     more = f"CREATE TABLE zones AS SELECT v::{type_} AS id FROM (VALUES ({one}), ({other})) t(v)"
@@ -148,9 +153,12 @@ def test_a_long_list_measures_what_a_short_one_does(kind: str, tmp_path: Path) -
     made = {
         "text": ("VARCHAR", [f'"key {i}"' for i in range(3000)], "'key ' || (i % 2000)"),
         "whole": ("INTEGER", [str(i) for i in range(3000)], "i % 2000"),
-        "date": ("DATE", [f"{1000 + i // 12}-{1 + i % 12:02}-01" for i in range(3000)],
-                 "make_date(1000 + (i % 2000) // 12, 1 + (i % 2000) % 12, 1)"),
-    }  # fmt: skip
+        "date": (
+            "DATE",
+            [f"{1000 + i // 12}-{1 + i % 12:02}-01" for i in range(3000)],
+            "make_date(1000 + (i % 2000) // 12, 1 + (i % 2000) % 12, 1)",
+        ),
+    }
     type_, keys, value = made[kind]
     path = database(
         tmp_path, type_, f"INSERT INTO t SELECT {value}, 1, 1, 1 FROM range(10000) r(i)"

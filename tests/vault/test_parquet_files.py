@@ -101,8 +101,11 @@ def test_a_file_that_is_found_twice_is_read_once(unit: str, tmp_path: Path) -> N
     os.link(tmp_path / "one.parquet", tmp_path / "copy.parquet")
     os.symlink(tmp_path / "a", tmp_path / "again")
     for pattern, rows in {
-        "*.parquet": 10, "**/*.parquet": 20, "**/**/*.parquet": 20, "./**/**/**/*.parquet": 20,
-    }.items():  # fmt: skip
+        "*.parquet": 10,
+        "**/*.parquet": 20,
+        "**/**/*.parquet": 20,
+        "./**/**/**/*.parquet": 20,
+    }.items():
         assert counted(f"{tmp_path}/{pattern}", rules(unit)) == [rows, 0], pattern
 
 

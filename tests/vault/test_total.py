@@ -223,10 +223,12 @@ def test_a_view_that_cannot_be_made_total_is_refused_by_name(tmp_path: Path, sql
 
 
 def test_a_view_that_is_sound_is_copied_or_said_again_with_the_same_rows(tmp_path: Path) -> None:
-    for number, sql in enumerate([
-        "SELECT ward, name, seen, age + 1 AS age FROM rows WHERE age >= 50",
-        "SELECT DISTINCT ward, name, seen, age + 1 AS age FROM rows WHERE age >= 50",
-    ]):  # fmt: skip
+    for number, sql in enumerate(
+        [
+            "SELECT ward, name, seen, age + 1 AS age FROM rows WHERE age >= 50",
+            "SELECT DISTINCT ward, name, seen, age + 1 AS age FROM rows WHERE age >= 50",
+        ]
+    ):
         path = views(tmp_path / f"{number}.duckdb", sql)
         with duckdb.connect(str(path)) as db:
             truth = db.execute("SELECT sum(age) FROM people GROUP BY ward ORDER BY ward").fetchall()
@@ -278,9 +280,12 @@ def test_what_is_not_a_regular_file_is_refused_by_name(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket.csv"))
     for name, word in {
-        "pipe.duckdb": "a pipe", "pipe": "a pipe", "folder.parquet": "a directory",
-        "socket.csv": "a socket", "f*r.parquet": "a directory",
-    }.items():  # fmt: skip
+        "pipe.duckdb": "a pipe",
+        "pipe": "a pipe",
+        "folder.parquet": "a directory",
+        "socket.csv": "a socket",
+        "f*r.parquet": "a directory",
+    }.items():
         with pytest.raises(OperationalError, match=word):
             open_backend(tmp_path / name, policy())
     with pytest.raises(OperationalError, match="a device"):

@@ -35,8 +35,10 @@ def killed(what: str, source: Path) -> None:
     """Start a process, wait until it holds private rows on disk, and kill it."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.vault.leaver", what, str(source)],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "ready\n"
@@ -53,18 +55,23 @@ def names(folder: Path) -> list[Path]:
 def closed_to_others(start: Path, top: Path) -> bool:
     """Whether some directory on the way to each file is closed to everybody else."""
     return all(
-        any(folder.stat().st_mode & 0o077 == 0 for folder in (path, *path.parents)
-            if top in (folder, *folder.parents))
+        any(
+            folder.stat().st_mode & 0o077 == 0
+            for folder in (path, *path.parents)
+            if top in (folder, *folder.parents)
+        )
         for path in names(start)
-    )  # fmt: skip
+    )
 
 
 def crowd(path: Path) -> Path:
     clinic.make_database(path)
     with duckdb.connect(str(path)) as db:
-        db.execute("CREATE OR REPLACE TABLE records AS SELECT 'A' AS ward, NULL::DATE AS admitted,"
-                   " 1::BIGINT AS age, 1.0::DOUBLE AS cost,"
-                   " 'Alice Miller ' || hash(i) AS note FROM range(1500000) t(i)")  # fmt: skip
+        db.execute(
+            "CREATE OR REPLACE TABLE records AS SELECT 'A' AS ward, NULL::DATE AS admitted,"
+            " 1::BIGINT AS age, 1.0::DOUBLE AS cost,"
+            " 'Alice Miller ' || hash(i) AS note FROM range(1500000) t(i)"
+        )
     return path
 
 

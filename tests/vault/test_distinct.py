@@ -134,7 +134,7 @@ def test_public_keys_are_distinct_as_they_are_compared(
     if refused:
         with pytest.raises(Refused, match="column of another type"):
             clinic.planned(backend, QUERY.format(value=value), rules)
-    monkeypatch.setattr("probe_sql.sql.relation.joinable", lambda _, value: value)
+    monkeypatch.setattr("probe_sql.sql.joins.joinable", lambda _, value: value)
     plan = clinic.planned(backend, QUERY.format(value=value), rules)
     if refused:
         with pytest.raises(Refused, match="two keys of zones are the same") as caught:

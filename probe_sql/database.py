@@ -35,9 +35,13 @@ class Database:
     sampler: Sampler
     shared: bool = False  # a session's: closing it leaves the rest open
 
-    def session(self) -> Database:
-        """The same database for one session, which ends its own scans and nobody else's."""
-        return replace(self, backend=self.backend.session(), shared=True)
+    def session(self, login: str | None = None) -> Database:
+        """The same database for one session, which ends its own scans and nobody else's.
+
+        `login` is who was let in by a password: failures then count for them alone.
+        """
+        ledger = self.ledger if login is None else self.ledger.login(login)
+        return replace(self, backend=self.backend.session(), ledger=ledger, shared=True)
 
     def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
         """Plan a query; free of charge, reads no private row."""

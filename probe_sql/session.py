@@ -80,13 +80,19 @@ class Connection:
     """A database under a policy, for one analyst. Queries spend; everything else is free.
 
     Many may share one `Database`, each in a thread of its own. Only the `owner` closes it.
+    `login`: who asks was let in by a password, and is no other than `analyst`.
     """
 
     def __init__(
-        self, database: Database, analyst: str | None = None, *, owner: bool = False
+        self,
+        database: Database,
+        analyst: str | None = None,
+        *,
+        owner: bool = False,
+        login: bool = False,
     ) -> None:
         arguments.analyst(analyst)
-        self._database = database if owner else database.session()
+        self._database = database if owner else database.session(analyst if login else None)
         self._closed = False
         self._watching: set[int] = set()  # threads in a caller's progress
         self._latest: tuple[list[Any], Plan] | None = None  # replaced whole: threads may share it

@@ -172,12 +172,38 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tls-self-signed", action="store_true", help="for trials: make a certificate"
     )
+    for flag, default, least, meaning in (
+        ("--connections", 1000, 1, "most connections at once"),
+        ("--idle-seconds", 3600, 1, "after which a session ends in which nothing happens"),
+        ("--statement-seconds", 600, 1, "after which a statement is ended, at its price"),
+        ("--result-rows", 1_000_000, 1, "most rows of an answer"),
+        ("--pace", 0, 0, "answers leave at multiples of so many seconds; 0 for at once"),
+    ):
+        kind = _number(int if flag in ("--connections", "--result-rows") else float, least)
+        parser.add_argument(
+            flag, metavar="N", type=kind, default=default, help=f"{meaning} (default: {default:,})"
+        )
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not int(text) < 65536:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return int(text)
+
+
+def _number(kind: Callable[[str], float], least: float) -> Callable[[str], float]:
+    """Reads a number of a kind, at least `least`; not a number that is none (nan, inf)."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = -1
+        if not least <= value <= 1_000_000_000:
+            raise argparse.ArgumentTypeError(f"a number from {least} on is needed")
+        return value
+
+    return read
 
 
 def _init(parser: argparse.ArgumentParser) -> None:

@@ -47,6 +47,7 @@ def run_server(arguments: Namespace, policy: str) -> int:
     import asyncio
 
     try:
+        from probe_sql.serve.connection import Limits
         from probe_sql.serve.door import Opening
         from probe_sql.serve.server import serve
     except ImportError:
@@ -64,7 +65,14 @@ def run_server(arguments: Namespace, policy: str) -> int:
         arguments.tls_key,
         arguments.tls_self_signed,
     )
-    asyncio.run(serve(opening, _listening))
+    limits = Limits(
+        connections=arguments.connections,
+        idle_seconds=arguments.idle_seconds,
+        statement_seconds=arguments.statement_seconds,
+        result_rows=arguments.result_rows,
+        pace=arguments.pace,
+    )
+    asyncio.run(serve(opening, limits, _listening))
     return 0
 
 

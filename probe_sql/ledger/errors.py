@@ -113,7 +113,7 @@ NOT_OWNER = Refusal(
 )
 NOT_STOPPED = Refusal(
     "The user {user!r} has no failed scan.",
-    "Failures count for the operating system's user, not for an analyst's name.",
+    "Failures count for the operating system's user or the login, not for an analyst's name.",
     "{others}",
 )
 TOO_MANY_HOLDS = Refusal(
@@ -145,7 +145,7 @@ def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
 
 
 def stopped(user: str, charged: float | None = None) -> Stopped:
-    """The operating system's user had as many failed scans as the policy allows.
+    """A user of the machine, or who logged in, had as many failed scans as the policy allows.
 
     `charged` is the price of a scan that was under way when they were stopped.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -107,6 +108,16 @@ class Ledger:
             raise
         return ledger
 
+    def login(self, name: str) -> Ledger:
+        """This ledger for somebody who logged in: failures and holds count for them alone.
+
+        Privacy: somebody must have checked who it is, since another name begins to count anew. No
+        account of a machine has a colon in its name, so that a login is never taken for one.
+        """
+        view = copy.copy(self)
+        view._user = storable(f"{system_user()}:{name}")
+        return view
+
     @property
     def ledger_id(self) -> str:
         """The random name that this ledger got when it was created."""
@@ -209,11 +220,7 @@ class Ledger:
             if self._stopped():
                 raise errors.stopped(self._user)
             row = self._log.book.draft(
-                "drawing",
-                time=self._now(),
-                number=receipt.number,
-                analyst=receipt.analyst,
-                units=0,
+                "drawing", time=self._now(), number=receipt.number, analyst=receipt.analyst, units=0
             )
             self._log.append(row, "draw")
         self._follow("draw")
@@ -265,7 +272,7 @@ class Ledger:
         return price
 
     def unlock(self, user: str) -> None:
-        """Forget the failures of one of the operating system's users: the owner has looked."""
+        """Forget the failures of a user of the machine, or of a login: the owner has looked."""
         if not self.owned:
             raise errors.NOT_OWNER.error(self.path, act="let a stopped user ask again")
         with self._log.store.transaction("IMMEDIATE"):
@@ -284,7 +291,7 @@ class Ledger:
 
     @property
     def user(self) -> str:
-        """The operating system's user, for whom failures count."""
+        """For whom failures count: the operating system's user, or who logged in."""
         return self._user
 
     # --- reading ---------------------------------------------------------------------
@@ -303,7 +310,7 @@ class Ledger:
         return iter(found.values())
 
     def own_entries(self, analyst: str | None) -> Iterator[Entry]:
-        """The queries that were asked by this name, from this account of the machine.
+        """The queries that were asked by this name, from this account of the machine or login.
 
         Privacy: the text of a query may hold what another analyst knows or guesses.
         """

@@ -28,7 +28,7 @@ def unlock(
     policy: str | os.PathLike[str],
     ledger: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Let one of the operating system's users ask again, whose scans had failed.
+    """Let a user of the machine ask again, or a login (`account:name`), whose scans had failed.
 
     Only the owner of the ledger's file may.
 

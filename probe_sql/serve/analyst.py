@@ -1,66 +1,25 @@
-"""One analyst's questions: whose turn it is, asked of a session, kept, typed for the wire."""
+"""One analyst's questions: asked of a session, kept, and typed for the wire."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
-import threading
-from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from probe_sql.answer import Answer, Denied
-from probe_sql.errors import Interrupted, ProbeError
+from probe_sql.errors import ProbeError
 from probe_sql.serve import types
 from probe_sql.serve.messages import Field
 from probe_sql.serve.private_files import write_atomically
 from probe_sql.serve.reports import DENIED, Complaint
+from probe_sql.serve.turns import Result, Stop
 from probe_sql.session import Connection, Explanation
 
-Row = Sequence[Any]
 _COUNTS = ("count", "count_distinct")
-_GLANCE = 0.02  # seconds between two looks at what still runs
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a statement gives: a tag, its columns (None: it has no rows), rows and remarks."""
-
-    tag: str
-    fields: tuple[Field, ...] | None = None
-    rows: Sequence[Row] = ()
-    notices: tuple[str, ...] = ()
-    charged: float = 0.0
-
-    @classmethod
-    def of_texts(cls, tag: str, name: str, lines: Sequence[str]) -> Result:
-        """A column of texts."""
-        return cls(tag, (Field(name, types.TEXT),), [(line,) for line in lines])
-
-
-class Stop:
-    """How a running statement is told to end: by its client, by its time, or by the server."""
-
-    def __init__(self) -> None:
-        self._set = threading.Event()
-        self._why = ""
-        self.hook: Callable[[], None] = lambda: None
-
-    def now(self, why: str) -> None:
-        """End the statement, from the event loop; the first reason counts."""
-        if not self._set.is_set():
-            self._why = why
-            self._set.set()
-            self.hook()
-
-    def check(self, seconds: float = 0.0) -> None:  # noqa: ARG002 - called as a scan's progress
-        """Raise if the statement is to end; what it costs then is added by who charges."""
-        if self._set.is_set():
-            raise Interrupted(self._why, fix="ask again; a scan that had begun has its price")
+_MOST_GUESSES = 50  # plans that are tried to find the types of parameters
 
 
 class Answers:
@@ -154,13 +113,19 @@ class Analyst:
         return found
 
     def parameter_types(
-        self, sql: str, positions: Sequence[int], declared: Sequence[int], accuracy: dict[str, Any]
+        self,
+        sql: str,
+        positions: Sequence[int],
+        declared: Sequence[int],
+        accuracy: dict[str, Any],
+        stop: Stop,
     ) -> tuple[int, ...]:
         """The types of a question's parameters: as declared, or the first kind that fits.
 
         `positions[i]` is where the i-th ? of the text stands, `declared[i]` its OID, 0 where the
         client left it open. An error names the span that it is about, and the parameter there
-        gets the next kind. Where nothing fits, the kinds that were reached stay.
+        gets the next kind. Where nothing fits, or too much would have to be tried, the kinds that
+        were reached stay.
         """
         guess = [0] * len(declared)
         free = [oid in (0, types.UNKNOWN) for oid in declared]
@@ -179,13 +144,15 @@ class Analyst:
                     return True
             return False
 
-        while True:
+        for _ in range(_MOST_GUESSES):
+            stop.check()
             try:
                 self.session.plan(sql, [value(one) for one in range(len(declared))], **accuracy)
             except ProbeError as error:
                 if next_kind(error):
                     continue
-            return tuple(oid(one) for one in range(len(declared)))
+            break
+        return tuple(oid(one) for one in range(len(declared)))
 
 
 def _field(output: Any, keys: Sequence[Any]) -> Field:
@@ -206,74 +173,3 @@ def _field(output: Any, keys: Sequence[Any]) -> Field:
 def _cost(answer: Answer) -> str:
     privacy = answer.privacy
     return f"epsilon {privacy.epsilon:.4g} charged, {privacy.remaining:.4g} remains"
-
-
-class Turns:
-    """At most `at_once` questions run. Who waits is served in turns between analysts."""
-
-    def __init__(self, at_once: int, waiting: int) -> None:
-        self._all = self._free = at_once
-        self._most = waiting
-        self._closed = False
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-
-    async def take(self, analyst: str, stop: Stop) -> None:
-        """Wait for a turn; raises what `stop` says, or a complaint where too many wait."""
-        if self._free and not self._waiting and not self._closed:
-            self._free -= 1
-            return
-        if sum(map(len, self._waiting.values())) >= self._most:
-            raise Complaint(
-                "53300",
-                "too many questions wait already",
-                why="nothing was charged",
-                fix="ask again later",
-            )
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(analyst, deque()).append(turn)
-        stop.hook = lambda: self._leave(analyst, turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.cancelled():  # by the hook, or with the task
-                self._leave(analyst, turn)
-                stop.check()
-            else:  # the turn had come just then
-                self.give()
-            raise
-        finally:
-            stop.hook = lambda: None
-
-    def give(self) -> None:
-        """End a turn: the next analyst's first question runs."""
-        self._free += 1
-        self._next()
-
-    def _next(self) -> None:
-        while self._waiting and self._free and not self._closed:
-            analyst, queue = self._waiting.popitem(last=False)
-            turn = queue.popleft()
-            if queue:
-                self._waiting[analyst] = queue  # behind the others
-            if not turn.done():
-                self._free -= 1
-                turn.set_result(None)
-
-    async def take_all(self) -> None:
-        """Wait until nothing runs, ahead of who waits, and let nothing begin until `give_all`."""
-        self._closed = True
-        while self._free < self._all:
-            await asyncio.sleep(_GLANCE)
-
-    def give_all(self) -> None:
-        """Go on."""
-        self._closed = False
-        self._next()
-
-    def _leave(self, analyst: str, turn: asyncio.Future[None]) -> None:
-        queue = self._waiting.get(analyst)
-        if queue is not None and turn in queue:
-            queue.remove(turn)
-            if not queue:
-                del self._waiting[analyst]
-        turn.cancel()

@@ -120,6 +120,12 @@ STANDARD = {
 PROBE = {
     "columns": "table_name column_name data_type kind use",
 }
+# What the functions below look up.
+OURS = {
+    "probe_types": "oid# shown",
+    "probe_definitions": "oid# text",
+    "probe_classes": "oid# name",
+}
 
 # Functions that DuckDB has not, or answers otherwise: name, parameters, expression.
 _COMMENT = (

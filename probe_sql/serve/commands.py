@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from probe_sql.errors import SqlError
 from probe_sql.serve import statements as sql
 from probe_sql.serve import types
-from probe_sql.serve.analyst import Result
-from probe_sql.serve.desk import Command, Desk, Portal, Prepared
+from probe_sql.serve.catalogue import is_about_catalogue
+from probe_sql.serve.desk import Command, Desk
 from probe_sql.serve.messages import Field
+from probe_sql.serve.portals import Portal, Prepared
 from probe_sql.serve.reports import Complaint
 from probe_sql.serve.statements import Statement
+from probe_sql.serve.turns import Result
 
 
-async def begin(desk: Desk, _: Statement) -> Result:
+async def begin(desk: Desk, _: Statement, __: Sequence[Any]) -> Result:
     """Open a transaction."""
     already = desk.state != "I"
     if not already:
@@ -22,7 +25,7 @@ async def begin(desk: Desk, _: Statement) -> Result:
     return Result("BEGIN", notices=("there is a transaction already",) if already else ())
 
 
-async def commit(desk: Desk, _: Statement) -> Result:
+async def commit(desk: Desk, _: Statement, __: Sequence[Any]) -> Result:
     """End a transaction; one that failed is rolled back."""
     failed, desk.state = desk.state == "E", "I"
     for name, value in desk.local.items():
@@ -31,7 +34,7 @@ async def commit(desk: Desk, _: Statement) -> Result:
     return Result("ROLLBACK" if failed else "COMMIT")
 
 
-async def rollback(desk: Desk, given: Statement) -> Result:
+async def rollback(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """End a transaction as if it had not been, but for what it cost."""
     words = [token.upper for token in given.tokens]
     notices = ("ROLLBACK refunds nothing: what was asked stays charged",) if desk.asked else ()
@@ -45,12 +48,12 @@ async def rollback(desk: Desk, given: Statement) -> Result:
     return Result("ROLLBACK", notices=notices)
 
 
-async def savepoint(_: Desk, given: Statement) -> Result:
+async def savepoint(_: Desk, given: Statement, __: Sequence[Any]) -> Result:
     """Name a point of a transaction; nothing could be undone, so the name is enough."""
     return Result(given.verb)
 
 
-async def set_setting(desk: Desk, given: Statement) -> Result:
+async def set_setting(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """Set a setting; the accuracy of answers among them."""
     setting = sql.read_set(given)
     if setting is not None:
@@ -60,9 +63,9 @@ async def set_setting(desk: Desk, given: Statement) -> Result:
     return Result("SET")
 
 
-async def reset(desk: Desk, given: Statement) -> Result:
+async def reset(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """Give a setting back its default."""
-    name, _ = sql.dotted(given.tokens[1:])
+    name = sql.dotted(given.tokens[1:])[0]
     if name == "all":
         desk.settings.reset()
     else:
@@ -70,7 +73,7 @@ async def reset(desk: Desk, given: Statement) -> Result:
     return Result("RESET")
 
 
-async def show(desk: Desk, given: Statement) -> Result:
+async def show(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """Show a setting, what remains, or the last answer; free."""
     if [token.upper for token in given.tokens[1:]] == ["ALL"]:
         columns = (Field("name", types.TEXT), Field("setting", types.TEXT))
@@ -89,7 +92,7 @@ async def show(desk: Desk, given: Statement) -> Result:
     return Result.of_texts("SHOW", name, [desk.settings.show(name)])
 
 
-async def discard(desk: Desk, given: Statement) -> Result:
+async def discard(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """Forget what the session keeps."""
     what = given.tokens[1].upper if len(given.tokens) > 1 else ""
     if what == "ALL":
@@ -101,7 +104,7 @@ async def discard(desk: Desk, given: Statement) -> Result:
     return Result(f"DISCARD {what}".strip())
 
 
-async def deallocate(desk: Desk, given: Statement) -> Result:
+async def deallocate(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """Forget prepared statements."""
     rest = [token for token in given.tokens[1:] if token.upper != "PREPARE"]
     if rest and rest[0].upper == "ALL":
@@ -112,34 +115,39 @@ async def deallocate(desk: Desk, given: Statement) -> Result:
     return Result("DEALLOCATE")
 
 
-async def declare(desk: Desk, given: Statement) -> Result:
+async def declare(desk: Desk, given: Statement, values: Sequence[Any]) -> Result:
     """Keep a query under a name; it is charged when it is first fetched from."""
     declared = sql.read_declare(given)
     if desk.state == "I" and not declared.hold:
         raise Complaint("25P01", "a cursor lives in a transaction", fix="BEGIN, then DECLARE")
     if declared.name in desk.portals:
         raise Complaint("42P03", f"there is a cursor {declared.name} already")
-    if not desk.asks(declared.query):
+    query = declared.query
+    if not (desk.asks(query) or is_about_catalogue(query)) or query.verb == "EXPLAIN":
         raise SqlError("a cursor is for a query", fix="DECLARE c CURSOR FOR SELECT ...")
-    desk.room(desk.portals, declared.name)
-    portal = Portal(Prepared(declared.query), hold=declared.hold)
+    size = len(query.text)
+    desk.room(desk.portals, declared.name, size)
+    prepared = Prepared(query.text, query.offset)
+    portal = Portal(prepared, tuple(values), size=size, hold=declared.hold)
     if declared.hold:  # it must have its rows before the transaction ends
-        portal.result = await desk.run(declared.query)
+        portal.result = await desk.run(query, values)
     else:
-        await desk.fields(declared.query, ())
+        await desk.fields(query, values)
     desk.portals[declared.name] = portal
     return Result("DECLARE CURSOR", notices=portal.result.notices if portal.result else ())
 
 
-async def fetch(desk: Desk, given: Statement) -> Result:
-    """The next rows of a cursor."""
+async def fetch(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
+    """The next rows of a cursor; none are asked for, and none charged, with FETCH 0."""
     wanted = sql.read_fetch(given)
+    if wanted.limit == 0:
+        return Result("FETCH 0", (await desk.describe_portal(wanted.name))[0])
     part = await desk.execute(wanted.name, wanted.limit or 0)
-    rows = () if wanted.limit == 0 else part.rows
-    return Result(f"FETCH {len(rows)}", part.result.fields, rows, part.result.notices)
+    return Result(f"FETCH {len(part.rows)}", part.result.fields, part.rows, part.result.notices,
+                  part.result.charged)  # fmt: skip
 
 
-async def close(desk: Desk, given: Statement) -> Result:
+async def close(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """Forget a cursor."""
     name = given.tokens[1] if len(given.tokens) > 1 else None
     if name is None:
@@ -152,7 +160,7 @@ async def close(desk: Desk, given: Statement) -> Result:
     return Result("CLOSE CURSOR")
 
 
-async def unlisten(_: Desk, __: Statement) -> Result:
+async def unlisten(_: Desk, __: Statement, ___: Sequence[Any]) -> Result:
     """Do nothing: nobody listens here."""
     return Result("UNLISTEN")
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from probe_sql.errors import ProbeError
 from probe_sql.serve import messages as m
-from probe_sql.serve import statements as sql
 from probe_sql.serve import types
-from probe_sql.serve.analyst import Result, Row
 from probe_sql.serve.auth import MECHANISM, Login, Refused, new_key
 from probe_sql.serve.desk import Desk
 from probe_sql.serve.messages import ProtocolError
 from probe_sql.serve.reports import Complaint, error_report, notice, sqlstate
 from probe_sql.serve.settings import Settings, options_of
+from probe_sql.serve.turns import Result, Row
 from probe_sql.serve.users import Verifier, normal
 from probe_sql.serve.wire import Gone, Wire
 
@@ -64,6 +64,7 @@ class Conversation:
         self._waits = False
         self._skipping = False
         self._ending: Complaint | None = None
+        self._came = 0.0  # when the message came that is being handled
         self.process = process
         self.key = new_key()
         self.user: str | None = None  # None until the login is over
@@ -125,7 +126,7 @@ class Conversation:
             raise Complaint(
                 "28000", "this server takes encrypted connections only", fix="sslmode=require"
             )
-        user = parameters.get("user", "")
+        user = normal(parameters.get("user", ""))  # one name, however it is written
         if not user:
             raise Complaint("28000", "no user is named", fix="user=maria")
         unknown = [name for name in parameters if name.startswith("_pq_.")]
@@ -134,7 +135,6 @@ class Conversation:
         if self._house.login:
             await self._log_in(user)
         self._wire.write(m.authentication(0))
-        user = normal(user)
         settings = Settings(user)
         self._configure(settings, parameters)
         self.desk = self._house.desk(user, parameters.get("database", user), settings, self._wire)
@@ -226,6 +226,7 @@ class Conversation:
             # Between an error and Sync nothing is executed, so nothing is charged.
             if self._skipping and not isinstance(message, m.Sync):
                 continue
+            self._came = asyncio.get_running_loop().time()
             try:
                 await self._handle(message)
             except (Gone, ProtocolError, TimeoutError):
@@ -287,12 +288,13 @@ class Conversation:
 
     async def _query(self, text: str) -> None:
         assert self.desk is not None
-        found = sql.split(text)
+        found = await self.desk.read(text)
         if not found:
             self._wire.write(m.EMPTY_QUERY)
         for statement in found:
             told = self.desk.settings.reported()
-            result = await self.desk.run(statement)
+            async with self._in_step(self.desk.may_scan(statement)):
+                result = await self.desk.run(statement)
             self._remark(result, told)
             if result.fields is not None:
                 self._wire.write(m.row_description(result.fields))
@@ -302,13 +304,29 @@ class Conversation:
     async def _execute(self, name: str, limit: int) -> None:
         assert self.desk is not None
         told = self.desk.settings.reported()
-        part = await self.desk.execute(name, limit)
+        async with self._in_step(self.desk.portal_may_scan(name)):
+            part = await self.desk.execute(name, limit)
         self._remark(part.result, told)
         await self._rows(part.result, part.rows, part.formats)
         if part.tag is None:
             self._wire.write(m.PORTAL_SUSPENDED)
         else:
             self._wire.write(m.command_complete(part.tag) if part.tag else m.EMPTY_QUERY)
+
+    @contextlib.asynccontextmanager
+    async def _in_step(self, paced: bool) -> AsyncIterator[None]:
+        """Leave the block at a multiple of the pace after the message came, however it ends.
+
+        Privacy: answers, denials, errors, time-outs and what was cancelled leave alike, so that a
+        client learns of a scan's time how many multiples it took, and no more.
+        """
+        pace, loop = self._house.limits.pace, asyncio.get_running_loop()
+        try:
+            yield
+        finally:
+            if paced and pace:
+                await asyncio.sleep(pace - (loop.time() - self._came) % pace)
+                self._came = loop.time()
 
     def _remark(self, result: Result, told: Mapping[str, str]) -> None:
         assert self.desk is not None
@@ -342,18 +360,22 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a client may take: seconds, bytes, numbers of connections and questions."""
+    """How much a client may take: seconds, bytes, numbers of connections and questions.
+
+    How many scan at once is the policy's `[engine] scans`.
+    """
 
     login_seconds: float = 60.0
     login_bytes: int = 10_000
     strangers: int = 100  # connections that have not logged in
     strangers_each: int = 50  # of those from one address
     connections: int = 1000
+    connections_each: int = 100  # of one user
     idle_seconds: float = 3600.0
     message_seconds: float = 60.0  # from the first to the last byte of a message, or of a result
     message_bytes: int = 1_000_000
     statement_seconds: float = 600.0
     result_rows: int = 1_000_000
-    scans: int = 4  # at once
-    waiting: int = 100
+    waiting: int = 100  # questions
+    pace: float = 0.0  # seconds: answers leave at multiples of it after the question came
     drain_seconds: float = 30.0

@@ -7,7 +7,8 @@ fetching on and closing are free.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -15,42 +16,44 @@ from typing import Any, TypeVar
 from probe_sql.errors import NotSupportedError, ProbeError, Span, SqlError
 from probe_sql.serve import statements as sql
 from probe_sql.serve import types
-from probe_sql.serve.analyst import Analyst, Result, Row, Stop, Turns
+from probe_sql.serve.analyst import Analyst
 from probe_sql.serve.catalogue import Facts, is_about_catalogue
 from probe_sql.serve.messages import Bind, Field, format_of
+from probe_sql.serve.portals import Part, Portal, Prepared
 from probe_sql.serve.reports import Complaint
 from probe_sql.serve.settings import OWN, Settings
 from probe_sql.serve.statements import Statement
+from probe_sql.serve.turns import Result, Stop, Turns
 from probe_sql.session import Connection
 
 T = TypeVar("T")
 Fields = tuple[Field, ...] | None
 MOST_KEPT = 100  # statements, and portals
+MOST_BYTES = 1_000_000  # of the texts and parameters that a session keeps
+MOST_RESULTS = 32_000_000  # bytes of the rows that portals keep of the catalogue
+_LONG = 2000  # characters: a longer text is read beside the others
 _EMPTY = Result("")
 
 
+Command = Callable[["Desk", Statement, Sequence[Any]], Awaitable[Result]]
+
+
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Rows of a portal to send, and the tag where it is at its end (None: there are more)."""
+class Lane:
+    """Where work is done: threads, and who has a turn to use one."""
 
-    result: Result
-    rows: Sequence[Row]
-    formats: tuple[int, ...]
-    tag: str | None
-
-
-Command = Callable[["Desk", Statement], Awaitable[Result]]
+    threads: Executor
+    turns: Turns
 
 
 @dataclass(slots=True)
 class Means:
-    """What the sessions of a server share: threads, turns for questions that scan, the catalogue,
-    and the statements of a session by their first word."""
+    """What the sessions of a server share: lanes for questions that scan, for what only plans, and
+    for the catalogue, which `facts` is; and the statements of a session by their first word."""
 
-    scans: Executor
-    others: Executor
-    look_ups: Executor
-    turns: Turns
+    scans: Lane
+    plans: Lane
+    look_ups: Lane
     facts: Facts
     commands: Mapping[str, Command]
     statement_seconds: float
@@ -86,13 +89,15 @@ class Desk:
 
     async def leave(self) -> None:
         """End the session."""
-        await self.aside(self.analyst.session.close)
+        self.end_portals()
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._means.plans.threads, self.analyst.session.close)
 
     # --- the extended protocol ---
 
     async def parse(self, name: str, text: str, declared: Sequence[int]) -> None:
         """Keep a statement. What can be checked without its parameters is checked now."""
-        found = sql.split(text)
+        found = await self.read(text)
         if len(found) > 1:
             raise Complaint(
                 "42601", "a prepared statement is one statement", fix="send one at a time"
@@ -101,34 +106,45 @@ class Desk:
             raise Complaint(
                 "42P05", f"there is a prepared statement {name} already", fix="close it first"
             )
-        self.room(self.prepared, name)
+        self.room(self.prepared, name, len(text))
         given = found[0] if found else None
         self._admit(given)
         self.prepared[name] = await self._typed(given, declared)
 
+    async def read(self, text: str) -> list[Statement]:
+        """The statements of a text."""
+        if len(text) <= _LONG:
+            return sql.split(text)
+        return await self.aside(lambda: sql.split(text))
+
     async def _typed(self, given: Statement | None, declared: Sequence[int]) -> Prepared:
         if given is None:
             return Prepared(None)
-        numbers = given.parameters
+        asked = sql.read_declare(given).query if given.verb == "DECLARE" else given
+        numbers = asked.parameters
         count = max((*numbers, len(declared)), default=0)
         if count > 1000 or 0 in numbers:
             raise SqlError("parameters are numbered from $1 to $1000", fix="WHERE age > $1")
         oids = [*declared, *([0] * (count - len(declared)))]
-        if self.asks(given):
+        if self.asks(asked):
             known = [oids[number - 1] for number in numbers]
-            positions = [token.start for token in given.tokens if token.kind == "parameter"]
+            positions = [token.start for token in asked.tokens if token.kind == "parameter"]
             accuracy = dict(self.settings.accuracy)
             if numbers:
-                guessed = await self.aside(
-                    lambda: self.analyst.parameter_types(given.marked(), positions, known, accuracy)
-                )
+                with self._stoppable() as stop:
+                    guessed = await self._at(
+                        self._means.plans, stop,
+                        lambda: self.analyst.parameter_types(
+                            asked.marked(), positions, known, accuracy, stop
+                        ),
+                    )  # fmt: skip
                 for number, oid in zip(numbers, guessed, strict=True):
                     oids[number - 1] = oid
             else:
-                await self._located(given, lambda: self.analyst.fields(given.text, (), accuracy))
-        for number in given.listed:
+                await self._located(asked, lambda: self.analyst.fields(asked.text, (), accuracy))
+        for number in asked.listed:
             oids[number - 1] = oids[number - 1] or types.TEXTS_LIST
-        return Prepared(given, tuple(oid or types.TEXT for oid in oids))
+        return Prepared(given.text, given.offset, tuple(oid or types.TEXT for oid in oids))
 
     def bind(self, message: Bind) -> None:
         """Make a portal of a statement and its parameters."""
@@ -145,8 +161,9 @@ class Desk:
         )
         if message.portal and message.portal in self.portals:
             raise Complaint("42P03", f"there is a cursor {message.portal} already")
-        self.room(self.portals, message.portal)
-        self.portals[message.portal] = Portal(prepared, values, message.results)
+        size = sum(len(one or b"") for one in message.values)
+        self.room(self.portals, message.portal, size)
+        self.portals[message.portal] = Portal(prepared, values, message.results, size)
 
     async def describe_statement(
         self, name: str
@@ -175,6 +192,10 @@ class Desk:
         fresh = portal.result is None
         if portal.result is None:
             portal.result = await self.run(portal.prepared.statement, portal.values)
+            kept = sum(one.result.size for one in self.portals.values() if one.result is not None)
+            if kept > MOST_RESULTS:
+                del self.portals[name]
+                raise Complaint("53400", "this session keeps too many rows", fix="close cursors")
         result = (
             portal.result
             if fresh
@@ -226,7 +247,7 @@ class Desk:
                 f"{verb or 'this'} is no statement of this server",
                 fix="SELECT ... FROM ... GROUP BY ... HAVING ...",
             )
-        return await command(self, given)
+        return await command(self, given, values)
 
     def _admit(self, given: Statement | None) -> None:
         if self.state == "E" and not (
@@ -242,42 +263,64 @@ class Desk:
         """Whether a statement is a question to the data."""
         return given.verb in sql.ASKS and not is_about_catalogue(given)
 
+    def may_scan(self, given: Statement) -> bool:
+        """Whether running a statement may read the data, or tells of what did."""
+        named = given.verb in ("FETCH", "DECLARE") or any(
+            token.value + "." == OWN for token in given.tokens
+        )
+        return named or self.asks(given)
+
+    def portal_may_scan(self, name: str) -> bool:
+        """The same of a portal that is executed; one that has its rows does not."""
+        portal = self.portals.get(name)
+        if portal is None or portal.result is not None:
+            return False
+        given = portal.prepared.statement
+        return given is not None and self.may_scan(given)
+
     async def _ask(self, given: Statement, values: Sequence[Any]) -> Result:
         ordered = _in_order(given, values)
-        text, accuracy = given.marked(), dict(self.settings.accuracy)
+        accuracy = dict(self.settings.accuracy)
+        free = given.verb == "EXPLAIN"
+        self.asked = self.asked or not free
+        with self._stoppable() as stop:
+
+            def work() -> Result:
+                if not (free or self._means.present()):
+                    stop.now("the client has left")
+                return self.analyst.ask(given.marked(), ordered, accuracy, stop)
+
+            where = self._means.plans if free else self._means.scans
+            return await self._located(given, work, where, stop)
+
+    @contextlib.contextmanager
+    def _stoppable(self) -> Iterator[Stop]:
+        """Something that a cancel request, the time limit or the server may end."""
         stop = Stop()
-        loop = asyncio.get_running_loop()
         seconds = min(self._means.statement_seconds, self.settings.patience or float("inf"))
-        timer = loop.call_later(
+        timer = asyncio.get_running_loop().call_later(
             seconds, stop.now, f"the statement took longer than {seconds:g} seconds"
         )
         self._stop = stop
-        self.asked = True
         try:
-            await self._means.turns.take(self.analyst.user, stop)
-            try:
-                if not self._means.present():
-                    stop.now("the client has left")
-                work = lambda: self.analyst.ask(text, ordered, accuracy, stop)  # noqa: E731
-                result = await self._located(given, work, self._means.scans)
-            finally:
-                self._means.turns.give()
+            yield stop
         finally:
             self._stop = None
             timer.cancel()
-        return result
 
     async def _look_up(self, given: Statement, values: Sequence[Any]) -> Result:
         """Answer from the catalogue, which is free."""
         session, user = self.analyst.session, self.analyst.user
         _in_order(given, values)
+        with self._stoppable() as stop:
 
-        def work() -> Result:
-            own = any(token.value + "." == OWN for token in given.tokens)
-            entries = session.ledger() if own else ()
-            return self._means.facts.ask(given, values, user, session.budget, entries)
+            def work() -> Result:
+                facts = self._means.facts
+                if any(token.value + "." == OWN for token in given.tokens):
+                    return facts.ask(given, values, user, stop, session.budget, session.ledger())
+                return facts.ask(given, values, user, stop)
 
-        return await self._located(given, work, self._means.look_ups)
+            return await self._located(given, work, self._means.look_ups, stop)
 
     async def fields(self, given: Statement | None, values: Sequence[Any] = ()) -> Fields:
         """The columns of a statement, free of charge; None where it has no rows."""
@@ -292,7 +335,7 @@ class Desk:
         if is_about_catalogue(given):
             return (await self._look_up(given, values)).fields
         if given.verb == "SHOW":
-            return (await self._means.commands["SHOW"](self, given)).fields
+            return (await self._means.commands["SHOW"](self, given, ())).fields
         if given.verb == "FETCH":
             return (await self.describe_portal(sql.read_fetch(given).name))[0]
         return None
@@ -315,15 +358,22 @@ class Desk:
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Run work that does not scan in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._means.others, work)
+        return await self._at(self._means.plans, Stop(), work)
+
+    async def _at(self, lane: Lane, stop: Stop, work: Callable[[], T]) -> T:
+        async with lane.turns.turn(self.analyst.user, stop):
+            return await asyncio.get_running_loop().run_in_executor(lane.threads, work)
 
     async def _located(
-        self, given: Statement, work: Callable[[], T], where: Executor | None = None
+        self,
+        given: Statement,
+        work: Callable[[], T],
+        where: Lane | None = None,
+        stop: Stop | None = None,
     ) -> T:
         """Run work in a thread; a span that its error names is one of the client's text."""
-        loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(where or self._means.others, work)
+            return await self._at(where or self._means.plans, stop or Stop(), work)
         except ProbeError as error:
             if error.span is not None:
                 start, end = error.span.start + given.offset, error.span.end + given.offset
@@ -341,12 +391,14 @@ class Desk:
             raise Complaint("34000", f"there is no cursor {name!r}", fix="BEGIN, then DECLARE it")
         return self.portals[name]
 
-    def room(self, kept: dict[str, Any], name: str) -> None:
+    def room(self, kept: dict[str, Any], name: str, size: int) -> None:
         """Refuse to keep more than a session may."""
-        if len(kept) >= MOST_KEPT and name not in kept:
+        texts = sum(len(one.text or "") for one in self.prepared.values())
+        values = sum(one.size for one in self.portals.values())
+        if (len(kept) >= MOST_KEPT and name not in kept) or texts + values + size > MOST_BYTES:
             raise Complaint(
                 "53400",
-                f"this session keeps {MOST_KEPT} statements or cursors already",
+                f"this session keeps {MOST_KEPT} statements or cursors already, or long ones",
                 fix="close some, or DISCARD ALL",
             )
 
@@ -360,23 +412,3 @@ def _in_order(given: Statement, values: Sequence[Any]) -> tuple[Any, ...]:
             fix="bind it, or write the value into the query",
         )  # fmt: skip
     return tuple(values[number - 1] for number in given.parameters)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A statement that was parsed, and the types of its parameters by number."""
-
-    statement: Statement | None
-    oids: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
-class Portal:
-    """A statement with its parameters; once executed, its result and how far it was sent."""
-
-    prepared: Prepared
-    values: tuple[Any, ...] = ()
-    formats: tuple[int, ...] = ()
-    hold: bool = False
-    result: Result | None = None
-    sent: int = 0

@@ -47,13 +47,22 @@ def require_private(path: Path) -> None:
 
 
 def require_kept(folder: Path) -> None:
-    """Refuse a folder in which other accounts could put other files in the place of ours."""
-    mode = folder.stat().st_mode
-    if os.name != "nt" and mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+    """Refuse a folder in which other accounts could put other files in the path of ours: it, or
+    one that it lies in, is theirs or can be written by them."""
+    for path in (folder, *folder.parents):
+        status = path.stat()
+        if os.name == "nt":
+            return
+        if status.st_uid not in (0, os.geteuid()):
+            problem, fix = "belongs to another account", "move the files into a folder of your own"
+        elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
+            problem, fix = "can be written by others", f"chmod go-w {path}"
+        else:
+            continue
         raise OperationalError(
-            f"{folder} can be written by others",
-            why="whoever can write the folder can put other files in the place of ours",
-            fix=f"chmod go-w {folder}",
+            f"{path} {problem}",
+            why="whoever can write the folder can put other files in the path of ours",
+            fix=fix,
         )
 
 

@@ -11,30 +11,41 @@ import secrets
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from probe_sql.database import Database, ledger_path, open_database
 from probe_sql.errors import OperationalError, ProbeError
 from probe_sql.policy import load_policy
 from probe_sql.serve import commands
 from probe_sql.serve import messages as m
-from probe_sql.serve.analyst import Analyst, Answers, Turns
+from probe_sql.serve.analyst import Analyst, Answers
 from probe_sql.serve.auth import Patience
-from probe_sql.serve.catalogue import Facts
+from probe_sql.serve.catalogue import AT_ONCE, Facts
 from probe_sql.serve.connection import Conversation, Limits
-from probe_sql.serve.desk import Desk, Means
+from probe_sql.serve.desk import Desk, Lane, Means
 from probe_sql.serve.door import Opening, check_opening, tls_context
 from probe_sql.serve.reports import Complaint, error_report
 from probe_sql.serve.settings import Settings
+from probe_sql.serve.turns import Turns
 from probe_sql.serve.users import Users, Verifier, beside, read_users
 from probe_sql.serve.wire import Wire
 from probe_sql.session import Connection
 from probe_sql.text import visible
 
+_resource: Any
+try:
+    import resource as _resource
+except ImportError:  # Windows
+    _resource = None
+
 PORT = 5432
 _PORTS = 50  # that are tried before one must be named
 _GLANCE = 0.5  # seconds between two looks at the users' file
+_OTHER_FILES = 300  # that are kept free for scans, the ledger, the catalogue and the log
+_LONGEST = 100  # characters of a fact in the log: a stranger's name is no way to fill the disk
 _SHUT = Users({}, b"")
 
 
@@ -59,10 +70,16 @@ class Server:
         self._cancels = Patience(first=0.05)
         self._conversations: dict[int, Conversation] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._scans = ThreadPoolExecutor(self.limits.scans, "probe-sql question")
-        self._others = ThreadPoolExecutor(4, "probe-sql plan")
-        self._look_ups = ThreadPoolExecutor(2, "probe-sql catalogue")
-        self._turns = Turns(self.limits.scans, self.limits.waiting)
+        waiting = self.limits.waiting
+        self._scans = Lane(
+            ThreadPoolExecutor(64, "probe-sql question"),
+            Turns(self._database.policy.engine.scans, waiting),
+        )
+        # Nobody can take all of what is free.
+        self._plans = Lane(ThreadPoolExecutor(4, "probe-sql plan"), Turns(4, 10 * waiting, 3))
+        self._look_ups = Lane(
+            ThreadPoolExecutor(AT_ONCE, "probe-sql catalogue"), Turns(AT_ONCE, 10 * waiting, 1)
+        )
         self._listening: asyncio.Server | None = None
         self._stopped = asyncio.Event()
         self._reloading = asyncio.Lock()
@@ -126,13 +143,15 @@ class Server:
                 self.log("policy refused", kind=type(error).__name__)
                 return
             facts = await asyncio.to_thread(Facts, fresh.policy, self.name)
-            await self._turns.take_all()
-            old, self._database, self._facts = self._database, fresh, facts
+            await self._scans.turns.take_all(fresh.policy.engine.scans)
+            old, self._database = self._database, fresh
+            told, self._facts = self._facts, facts
             for one in self._conversations.values():
                 if one.desk is not None and one.user is not None:
-                    one.desk.move(Connection(fresh, one.user), facts)
-            self._turns.give_all()
+                    one.desk.move(self._session(one.user), facts)
+            self._scans.turns.give_all()
             await asyncio.to_thread(old.close)
+            told.close()
         self.log("policy")
 
     async def _drain(self) -> None:
@@ -152,9 +171,9 @@ class Server:
             one.end("57P01", leaving)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.limits.drain_seconds)
-        self._scans.shutdown()
-        self._others.shutdown()
-        self._look_ups.shutdown()
+        for lane in (self._scans, self._plans, self._look_ups):
+            lane.threads.shutdown()
+        self._facts.close()
         self._database.close()
         self.log("stop")
         self._log.close()
@@ -266,19 +285,27 @@ class Server:
             raise Complaint(
                 "3D000", f'database "{database}" does not exist', fix=f"dbname={self.name}"
             )
-        session = Connection(self._database, user)
-        analyst = Analyst(session, user, self._answers, self.limits.result_rows)
+        if sum(one.user == user for one in self._conversations.values()) >= (
+            self.limits.connections_each
+        ):
+            raise Complaint(
+                "53300", "this user has too many connections", fix="close some, or try again later"
+            )
+        analyst = Analyst(self._session(user), user, self._answers, self.limits.result_rows)
         means = Means(
             self._scans,
-            self._others,
+            self._plans,
             self._look_ups,
-            self._turns,
             self._facts,
             commands.RUN,
             self.limits.statement_seconds,
             lambda: wire.alive,
         )
         return Desk(analyst, settings, means)
+
+    def _session(self, user: str) -> Connection:
+        """A session; without passwords a name proves nothing, and failures count for all."""
+        return Connection(self._database, user, login=self.login)
 
     def log(self, event: str, **facts: str | int | None) -> None:
         """Write an event into the log; a full disk stops nobody."""
@@ -298,9 +325,27 @@ def open_checked(opening: Opening) -> Database:
     return database
 
 
-async def serve(opening: Opening, tell: Callable[[str, int, str], None]) -> None:
+def files_for(connections: int) -> int:
+    """How many of these connections there can be files for, once as many are allowed as may be.
+
+    Privacy: a scan that finds no file left would fail, at a price, because of what others do.
+    """
+    if _resource is None:
+        return connections
+    soft, hard = _resource.getrlimit(_resource.RLIMIT_NOFILE)
+    wanted = connections + _OTHER_FILES
+    unlimited = _resource.RLIM_INFINITY
+    if soft != unlimited and soft < wanted:
+        soft = wanted if hard == unlimited else min(wanted, hard)
+        with contextlib.suppress(ValueError, OSError):
+            _resource.setrlimit(_resource.RLIMIT_NOFILE, (soft, hard))
+        soft = _resource.getrlimit(_resource.RLIMIT_NOFILE)[0]
+    return connections if soft == unlimited else max(1, min(connections, soft - _OTHER_FILES))
+
+
+async def serve(opening: Opening, limits: Limits, tell: Callable[[str, int, str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `tell` gets the address and the database's name."""
-    server = Server(opening)
+    server = Server(opening, replace(limits, connections=files_for(limits.connections)))
     host, port = await server.start()
     loop = asyncio.get_running_loop()
     # The text of an exception may hold a private value: its kind is logged, and nothing printed.
@@ -328,7 +373,10 @@ class Log:
     def write(self, event: str, **facts: str | int | None) -> None:
         """Add one event."""
         moment = datetime.now(UTC).isoformat(timespec="seconds")
-        shown = {name: visible(f) if isinstance(f, str) else f for name, f in facts.items()}
+        shown = {
+            name: visible(fact[:_LONGEST]) if isinstance(fact, str) else fact
+            for name, fact in facts.items()
+        }
         line = json.dumps({"time": moment, "event": event, **shown}, ensure_ascii=False)
         os.write(self._file, (line + "\n").encode("utf-8", "replace"))
 

@@ -103,6 +103,8 @@ class Settings:
         if name.startswith(OWN):
             self._set_accuracy(name.removeprefix(OWN), value)
         elif name in self._fixed:
+            if value is not None and value.lower() == self._fixed[name].lower():
+                return
             raise NotSupportedError(f"{name} cannot be changed", fix=f"SHOW {name}")
         elif name in self._free:
             self._free[name] = _FREE[name] if value is None else _accepted(name, value)

@@ -258,9 +258,34 @@ def _from_binary(data: bytes, oid: int) -> Any:
     if oid in (TIMESTAMP, TIMESTAMPTZ):
         moment = _ZERO + timedelta(microseconds=struct.unpack("!q", data)[0])
         return moment.replace(tzinfo=UTC) if oid == TIMESTAMPTZ else moment
+    if oid in ARRAYS:
+        return _binary_list(data, ARRAYS[oid])
+    if oid == TIME:
+        return (_ZERO + timedelta(microseconds=struct.unpack("!q", data)[0])).time()
     if oid in TEXTS:
         return data.decode()
     raise ValueError
+
+
+def _binary_list(data: bytes, oid: int) -> list[Any]:
+    """The elements of an array of at most one dimension, each behind its length."""
+    dimensions, _, kind = struct.unpack("!iiI", data[:12])
+    if kind != oid or dimensions not in (0, 1):
+        raise ValueError
+    found: list[Any] = []
+    at = 12 + 8 * dimensions
+    count = struct.unpack("!i", data[12:16])[0] if dimensions else 0
+    for _ in range(count):
+        size = struct.unpack("!i", data[at : at + 4])[0]
+        at += 4
+        part = data[at : at + max(0, size)]
+        if size < -1 or len(part) != max(0, size):
+            raise ValueError
+        found.append(None if size == -1 else _from_binary(part, oid))
+        at += len(part)
+    if at != len(data):
+        raise ValueError
+    return found
 
 
 def _decimal(data: bytes) -> Decimal:

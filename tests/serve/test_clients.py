@@ -61,7 +61,7 @@ def test_asyncpg_asks_in_binary(served: Running) -> None:
             SELECT disease, admitted, count(*) AS n FROM patients
             WHERE admitted = $1 AND gender = $2 GROUP BY 1, 2 HAVING count(*) > $3
         """
-        found = await db.fetch(query, datetime.date(2020, 3, 3), "F", 300)
+        found = await db.fetch(query, datetime.date(2020, 3, 3), "F", 450)
         assert {row["admitted"] for row in found} == {datetime.date(2020, 3, 3)}
         assert all(isinstance(row["n"], int) for row in found)
         async with db.transaction():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -14,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from probe_sql.errors import InterfaceError, Interrupted, OperationalError
-from probe_sql.serve.analyst import Stop, Turns
+from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.serve.auth import Patience
 from probe_sql.serve.connection import Limits
 from probe_sql.serve.door import Opening, check_opening
-from probe_sql.serve.reports import Complaint
 from probe_sql.serve.users import add_user, change_password, remove_user
 from tests.serve import raw
 from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
@@ -296,38 +293,6 @@ def test_a_wrong_cancel_key_ends_nothing_and_waits_longer_each_time(serve: Serve
         client.send(raw.query("SHOW server_encoding"))
         assert client.letters() == "TDCZ"
     assert served.server._cancels.wait("", "127.0.0.1") > 0.1
-
-
-def test_analysts_take_turns_and_who_is_stopped_leaves_the_line() -> None:
-    async def scene() -> list[str]:
-        turns = Turns(1, 4)
-        served: list[str] = []
-        await turns.take("owner", Stop())
-
-        async def ask(who: str, stop: Stop) -> None:
-            await turns.take(who, stop)
-            served.append(who)
-
-        stops = [Stop() for _ in range(4)]
-        who = ("maria", "maria", "noor", "maria")
-        asked = [
-            asyncio.create_task(ask(name, stop)) for name, stop in zip(who, stops, strict=True)
-        ]
-        await asyncio.sleep(0)
-        with pytest.raises(Complaint, match="too many questions"):
-            await turns.take("noor", Stop())
-        stops[1].now("cancelled")
-        with pytest.raises(Interrupted):
-            await asked.pop(1)
-        for _ in range(3):
-            turns.give()
-            await asyncio.sleep(0)
-        await asyncio.gather(*asked)
-        turns.give()
-        await asyncio.wait_for(turns.take("x", Stop()), 1)
-        return served
-
-    assert asyncio.run(scene()) == ["maria", "noor", "maria"]
 
 
 def test_sockets_that_vanish_are_forgotten(serve: Serve) -> None:

@@ -117,7 +117,11 @@ def test_numbers_have_the_bytes_that_postgresql_documents() -> None:
     )
 
 
-@given(st.binary(max_size=20), st.sampled_from([*t.SIZES, t.NUMERIC, t.TEXT, 600]), st.booleans())
+@given(
+    st.binary(max_size=20),
+    st.sampled_from([*t.SIZES, *t.ARRAYS, t.NUMERIC, t.TEXT, 600]),
+    st.booleans(),
+)
 def test_any_parameter_is_a_value_or_an_error_that_does_not_quote_it(
     data: bytes, oid: int, binary: bool
 ) -> None:
@@ -136,6 +140,19 @@ def test_arrays_of_one_dimension_are_read() -> None:
     for wrong in (b"1,2", b"{{1}}", b"{x}"):
         with pytest.raises(SqlError, match="not a value"):
             t.decode(wrong, 1007, False, 1)
+
+
+def test_arrays_in_binary_are_read() -> None:
+    head = struct.pack("!iiIii", 1, 0, t.TEXT, 3, 1)
+    cells = struct.pack("!i", 2) + b"ab" + struct.pack("!i", -1) + struct.pack("!i", 0)
+    assert t.decode(head + cells, 1009, True, 1) == ["ab", None, ""]
+    assert t.decode(struct.pack("!iiI", 0, 0, t.INT4), 1007, True, 1) == []
+    one = struct.pack("!iiIiiii", 1, 0, t.INT4, 1, 1, 4, 7)
+    assert t.decode(one, 1007, True, 1) == [7]
+    wrong = (head, head + cells + b"x", one[:-1], struct.pack("!iiI", 2, 0, t.INT4), b"", one[:9])
+    for data in wrong:
+        with pytest.raises(SqlError, match="not a value"):
+            t.decode(data, 1007, True, 1)
 
 
 def test_a_date_may_have_a_zone_behind_it() -> None:

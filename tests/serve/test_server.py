@@ -319,3 +319,24 @@ def test_psql_asks_and_shows_errors_with_their_place(served: Running) -> None:
     assert "LINE 1: SELECT ward FROM patients WHERE nothing" in ended.stderr
     assert PASSWORD not in ended.stdout + ended.stderr + served.log
     assert "SELECT" not in served.log
+
+
+def test_cursors_take_parameters_and_read_the_catalogue_and_fetching_nothing_is_free(
+    served: Running,
+) -> None:
+    with psycopg.connect(served.address()) as db:
+        before = db.execute("SHOW probe.remaining").fetchone()
+        with db.cursor(name="with parameters") as cursor:
+            query = (
+                "SELECT ward FROM patients WHERE admitted > %s GROUP BY ward HAVING count(*) > %s"
+            )
+            cursor.execute(query, (datetime.date(2020, 3, 2), 10))
+            assert db.execute('FETCH 0 FROM "with parameters"').fetchall() == []
+            assert db.execute("SHOW probe.remaining").fetchone() == before
+            assert cursor.fetchmany(3) == [("A",), ("B",), ("C",)]
+            after = db.execute("SHOW probe.remaining").fetchone()
+            assert cursor.fetchall() == [("D",)]
+            assert db.execute("SHOW probe.remaining").fetchone() == after != before
+        with db.cursor(name="catalogue") as cursor:
+            cursor.execute("SELECT relname FROM pg_class WHERE relname = %s", ("patients",))
+            assert cursor.fetchall() == [("patients",)]

@@ -20,6 +20,7 @@ from probe_sql.policy import (
     Table,
     TableKeys,
 )
+from probe_sql.sql.doubt import CERTAIN, ENDS
 from probe_sql.sql.functions import NAMES
 
 
@@ -29,7 +30,7 @@ class Catalogue:
 
     tables: Mapping[str, Sequence[str]]
     keys: Callable[[str, str], Sequence[Any]] = field(default=lambda table, column: ())  # noqa: ARG005
-    functions: Sequence[str] = NAMES
+    functions: Sequence[str] = (*NAMES, *ENDS, CERTAIN)
 
     @classmethod
     def of(cls, policy: Policy, keys: Callable[[str, str], Sequence[Any]]) -> Catalogue:

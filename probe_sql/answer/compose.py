@@ -24,12 +24,17 @@ Noisy = Mapping[int, tuple[Ints, Floats]]  # measure -> values, epsilon of each 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value as it is shown, its margin, and the value as measured: `raw` is what is sorted by."""
+    """A value as it is shown, its margin, and the value as measured: `raw` is what is sorted by.
+
+    The exact value lies between `least` and `most` in any case, where they are not None.
+    """
 
     value: Any
     margin: float | None = None
     raw: Any = None
     measured: bool = True
+    least: Any = None
+    most: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +81,18 @@ def compose(
                 line.append(_released(plan, releases[number], group, outcome.noisy))
             elif number in figures:
                 line.append(_valued(figures[number], outcome.shown[number], group))
-            elif output.derived is None:
-                line.append(Cell(keys[number][index], None, keys[number][index], measured=False))
-            else:
+            elif output.kind in ("derived", "doubt"):
                 line.append(Cell(None))  # from the others, below
+            else:
+                line.append(Cell(keys[number][index], None, keys[number][index], measured=False))
         for number, output in enumerate(plan.query.outputs):
             if output.derived is not None:
                 line[number] = _derived(plan, output.derived, line)
+        for number, output in enumerate(plan.query.outputs):
+            if output.doubt is not None and output.doubt.of is not None:
+                of = output.doubt.of
+                made = plan.query.outputs[of].derived is not None
+                line[number] = _end(output.doubt.part, line[of], made)
         table.append((group, line))
     table = _ordered(plan, table)
     top = find_top(plan, outcome, [group for group, _ in table])
@@ -90,6 +100,11 @@ def compose(
     start = plan.query.offset
     end = None if plan.query.limit is None else start + plan.query.limit
     table = table[start:end]
+    if certain is not None:
+        for group, line in table:
+            for number, output in enumerate(plan.query.outputs):
+                if output.doubt is not None and output.doubt.of is None:
+                    line[number] = Cell(bool(certain[group]), raw=bool(certain[group]))
     marks = () if certain is None else tuple(_mark(bool(certain[group])) for group, _ in table)
     lines = [line[: plan.query.shown] for _, line in table]
     return Body(
@@ -102,6 +117,26 @@ def compose(
     )
 
 
+def _end(part: str, cell: Cell, shown: bool) -> Cell:
+    """The margin of a value, or an end of its interval, which is rounded outward.
+
+    The interval lies around the value as measured, or, for one that is derived, as `shown`.
+    Utility: the exact value lies between the ends whenever it lies within the margin.
+    """
+    if cell.margin is None:
+        return Cell(None)
+    if part == "margin":
+        return Cell(cell.margin, raw=cell.margin)
+    sign = -1 if part == "low" else 1
+    exact = Fraction(cell.value if shown else cell.raw) + sign * Fraction(cell.margin)
+    end = float(exact)
+    if sign * (exact - Fraction(end)) > 0:
+        end = math.nextafter(end, sign * math.inf)
+    end = end if cell.least is None else max(end, float(cell.least))
+    end = end if cell.most is None else min(end, float(cell.most))
+    return Cell(end, raw=end)
+
+
 def _mark(certain: bool) -> str:
     return "certain" if certain else "possible"
 
@@ -112,7 +147,8 @@ def _valued(figure: Figure, shown: Shown, group: int) -> Cell:
     if value is None:
         return Cell(None)
     margin = float(shown.margins[group])
-    return Cell(figure.possible(value), None if math.isnan(margin) else margin, value)
+    width = None if math.isnan(margin) else margin
+    return Cell(figure.possible(value), width, value, least=figure.least, most=figure.most)
 
 
 def _derived(plan: Plan, tree: Derivation, line: Sequence[Cell]) -> Cell:
@@ -179,7 +215,8 @@ def _released(plan: Plan, release: Release, group: int, noisy: Noisy) -> Cell:
         return Cell(None)
     if release.bottom is None:
         whole, floor = _plain(top.value), release.top.least
-        return Cell(whole if floor is None else max(whole, floor), float(top.margin), whole)
+        shown = whole if floor is None else max(whole, floor)
+        return Cell(shown, float(top.margin), whole, least=floor)
     bottom = _estimate(plan, release.bottom, group, noisy)
     if bottom is None or bottom.value <= 0:
         return Cell(None)

@@ -156,7 +156,9 @@ class Analyst:
 
 
 def _field(output: Any, keys: Sequence[Any]) -> Field:
-    if output.kind == "derived":
+    if output.doubt is not None:
+        oid = types.BOOL if output.doubt.of is None else types.FLOAT8
+    elif output.kind == "derived":
         oid = types.FLOAT8
     elif output.kind != "aggregate":
         scalar = output.expression if output.key is None else keys[output.key].scalar

@@ -20,6 +20,7 @@ from probe_sql.sql.bound import (
     Truth,
     Value,
 )
+from probe_sql.sql.doubt import is_doubt
 from probe_sql.sql.expression import Expressions, Scope
 from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import require
@@ -269,7 +270,7 @@ class Aggregates:
                 fix="COUNT(DISTINCT x) is",
                 span=span,
             )
-        if isinstance(node.this, exp.Order | exp.Limit | exp.Star):
+        if node.this is None or isinstance(node.this, exp.Order | exp.Limit | exp.Star):
             raise Refused(f"{name.upper()} takes one expression", fix=f"{name}(x)", span=span)
         if name in ("sum", "avg"):
             argument = numeric(self._argument(node.this, clamped=True), name.upper())
@@ -356,6 +357,13 @@ class Aggregates:
         if isinstance(node, exp.AggFunc | exp.Anonymous | exp.IgnoreNulls):
             key = node.this.key if isinstance(node, exp.IgnoreNulls) else node.key
             name = str(node.this).lower() if isinstance(node, exp.Anonymous) else key
+            if is_doubt(node):
+                return Refused(
+                    f"{name} stands by itself in the SELECT list",
+                    why="it says how sure a released value is",
+                    fix=f"SELECT count(*), {name}(count(*))",
+                    span=span,
+                )
             return Refused(
                 f"the aggregate {self.source.name_at(span) or name} is not supported",
                 why="its sensitivity to one row is unbounded or unknown",

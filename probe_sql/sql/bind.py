@@ -18,6 +18,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql import build
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
 from probe_sql.sql.bound import BoundQuery, GroupKey, Output, Truth
+from probe_sql.sql.doubt import is_doubt
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.joins import conjuncts
 from probe_sql.sql.keys import (
@@ -140,7 +141,11 @@ class _Binder:
         check_parts(group, ("expressions", "all"), source, "GROUP BY")
         nodes: list[exp.Expr] = list(group.expressions)
         if group.args.get("all"):
-            items = [i.this if isinstance(i, exp.Alias) else i for i in select.expressions]
+            items = [
+                i.this if isinstance(i, exp.Alias) else i
+                for i in select.expressions
+                if not is_doubt(i)
+            ]
             nodes = [item for item in items if not holds_aggregate(item, {})]
         keys: list[GroupKey] = []
         for node in nodes:

@@ -131,19 +131,29 @@ class GroupKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """How sure a column is: `part` is margin, low or high of output `of`, or certain."""
+
+    part: str
+    of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
-    """A key, an expression over keys, an aggregate, or what is derived from others.
+    """A key, an expression over keys, an aggregate, what is derived from others, or the doubt about
+    one.
 
     `among`: of how many noisy values a shown one is made, where this is one of them.
     """
 
     name: str
-    kind: str  # 'key' | 'expression' | 'aggregate' | 'derived'
+    kind: str  # 'key' | 'expression' | 'aggregate' | 'derived' | 'doubt'
     key: int | None = None
     expression: Scalar | None = None
     aggregate: AggregateExpression | None = None
     derived: Derivation | None = None
     among: int = 1
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True, slots=True)

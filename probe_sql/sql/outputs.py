@@ -16,7 +16,8 @@ from sqlglot import exp
 from probe_sql.errors import Refused, SqlError
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of, without_nullif
 from probe_sql.sql.around import NAMES, Around, Derivation, Fixed, Released
-from probe_sql.sql.bound import Call, GroupKey, Order, Output
+from probe_sql.sql.bound import Call, Doubt, GroupKey, Order, Output
+from probe_sql.sql.doubt import CERTAIN, bind_doubt, is_doubt
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.functions.arguments import constant_integer
 from probe_sql.sql.keys import replace_keys
@@ -56,7 +57,11 @@ class Outputs:
                 )
             named = isinstance(item, exp.Alias) or isinstance(node, exp.Column)
             name = item.alias_or_name if named else text_of(node)
-            self._shown.append(self._output(node, name))
+            doubt = is_doubt(item)
+            self._shown.append(Output(name, "doubt") if doubt else self._output(node, name))
+        for index, item in enumerate(self.items):
+            if is_doubt(item):
+                self._shown[index] = bind_doubt(item, self.items, self._shown, self.source, text_of)
         return tuple(self._shown)
 
     def order(self, clause: exp.Expr | None) -> tuple[Order, ...]:
@@ -70,7 +75,15 @@ class Outputs:
                 raise Refused("ORDER BY takes output columns", span=self.source.span(ordered))
             check_parts(ordered, ("this", "desc", "nulls_first"), self.source, "ORDER BY")
             descending, first = (bool(ordered.args.get(key)) for key in ("desc", "nulls_first"))
-            result.append(Order(self._target(ordered.this), descending, first))
+            target = self._target(ordered.this)
+            if self.all[target].doubt == Doubt(CERTAIN):
+                raise Refused(
+                    "ORDER BY cannot name certain()",
+                    why="which groups are certain may depend on their order",
+                    fix="order by a value or a key",
+                    span=self.source.span(ordered),
+                )
+            result.append(Order(target, descending, first))
         return tuple(result)
 
     @property

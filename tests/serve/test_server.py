@@ -340,3 +340,19 @@ def test_cursors_take_parameters_and_read_the_catalogue_and_fetching_nothing_is_
         with db.cursor(name="catalogue") as cursor:
             cursor.execute("SELECT relname FROM pg_class WHERE relname = %s", ("patients",))
             assert cursor.fetchall() == [("patients",)]
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_how_sure_a_value_is_comes_as_columns(served: Running, binary: bool) -> None:
+    query = COMMON.replace(
+        "AS cases", "AS n, margin(n) AS m, low(n) AS lo, high(n) AS hi, certain()"
+    )
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        cursor = db.cursor(binary=binary)
+        cursor.execute(query)
+        kinds = [column.type_code for column in cursor.description]
+        assert kinds == [25, 20, 701, 701, 701, 16]
+        [(_, value, margin, low, high, certain)] = cursor.fetchall()
+    assert low <= value <= high
+    assert high - low == pytest.approx(2 * margin)
+    assert certain is True

@@ -326,6 +326,7 @@ _NAMES: Mapping[str, Callable[[_Filler], str]] = {
     "MEASURED_NAME": _Filler.measured_name,
     "VALUED": lambda filler: filler.measured[0] if filler.measured else '"count(*)"',
     "OTHER_VALUED": lambda filler: filler.measured[-1] if filler.measured[1:] else '"sum(cost)"',
+    "SHOWN": lambda filler: filler.measured[-1],
     "SELECTED": _Filler.selected,
     "POSITION": lambda _: "1",
     "PUBLIC_TABLE": _Filler.table,

@@ -239,6 +239,7 @@ def parser() -> Lark:
         "PUBLIC_TABLE": rf"/{word}(?: {word})?/",
         "PUBLIC_PAIR_TABLE": rf"/{word}(?: {word})?/",
         "SHARING_TABLE": rf"/{word}/",
+        "SHOWN": rf"/{word}(?:\([^()]*\))?/",
     }
     text = GRAMMAR.read_text(encoding="utf-8")
     names = [n for line in re.findall(r"%declare ([A-Z_ ]+)", text) for n in line.split()]

@@ -50,7 +50,7 @@ def test_every_algorithm_says_how_sure_its_values_are(db: Connection, algorithm:
         assert sure == (None if mark is None else mark == "certain")
         assert least >= 0
         assert least <= value <= most
-        assert Fraction(least) <= max(0, Fraction(raw[1]) - Fraction(give))
+        assert Fraction(least) <= max(Fraction(0), Fraction(raw[1]) - Fraction(give))
         assert Fraction(most) >= Fraction(raw[1]) + Fraction(give)
 
 

@@ -84,3 +84,14 @@ def test_without_groups_the_total_has_ends_too(db: Connection) -> None:
     answer = answered(db.sql("SELECT count(*) AS n, low(n), high(n) FROM patients", epsilon=1.0))
     [(value, least, most)] = answer.rows
     assert least <= value <= most
+
+
+def test_what_is_computed_around_a_value_has_ends_too(db: Connection) -> None:
+    query = (
+        "SELECT ward, round(count(*) / 7.0, 2) AS weekly, low(weekly), high(weekly) FROM patients"
+    )
+    answer = answered(db.sql(query + " GROUP BY ward", epsilon=1.0))
+    for row, margins in zip(answer.rows, answer.margins, strict=True):
+        assert margins[1] is not None
+        assert row[2] == pytest.approx(row[1] - margins[1])
+        assert row[3] == pytest.approx(row[1] + margins[1])

@@ -35,7 +35,7 @@ class Loss:
 
     def __post_init__(self) -> None:
         if self.units < 0:
-            raise InternalError("A loss cannot be negative.")
+            raise InternalError("a loss cannot be negative")
 
     @classmethod
     def drawn(cls, epsilon: float | Fraction) -> Loss:
@@ -95,7 +95,7 @@ def _checked(epsilon: float) -> float:
     value = float(epsilon)
     if not math.isfinite(value) or value < 0:
         raise InternalError(
-            f"An epsilon of {value} cannot be charged.",
-            why="The ledger counts finite, non-negative losses.",
+            f"an epsilon of {value} cannot be charged",
+            why="the ledger counts finite, non-negative losses",
         )
     return value

@@ -168,8 +168,8 @@ def _fail(
             return None  # it says already why the ledger would not go on
         raise
     if isinstance(error, ProbeError):
-        cost = f"The scan had begun, so it is charged: epsilon {charged.epsilon:.6g}."
+        cost = f"the scan had begun, so it is charged: epsilon {charged.epsilon:.6g}"
         if ledger.stopped():
-            cost += f" {ledger.user!r} may not ask until the owner has looked."
-        error.why = f"{error.why} {cost}" if error.why else cost
+            cost += f"; {ledger.user!r} may not ask until the owner has looked"
+        error.why = f"{error.why}; {cost}" if error.why else cost
     return None

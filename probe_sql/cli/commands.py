@@ -110,7 +110,7 @@ def explain(arguments: Namespace) -> int:
 
     words = list(arguments.words)
     if len(words) > 2:
-        raise UsageError("there are too many arguments", fix='put the query into quotes: "..."')
+        raise UsageError("there are too many arguments", fix='put the query into quotes: ".."')
     database_alone = len(words) == 1 and arguments.policy is None
     arguments.db = words.pop(0) if len(words) == 2 or database_alone else None
     if arguments.db is None and arguments.policy is None:
@@ -121,7 +121,7 @@ def explain(arguments: Namespace) -> int:
     if database_alone and " " in arguments.db.strip():
         raise UsageError(
             "the query comes without a database or a policy",
-            fix=f'{PROGRAM} explain --policy FILE "SELECT ..."',
+            fix=f'{PROGRAM} explain --policy FILE "SELECT .."',
         )
     warn_of_secret(arguments.db)
     explanation = explain_only(

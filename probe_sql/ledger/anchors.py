@@ -83,11 +83,11 @@ class AnchorFile:
         anchor = Anchor.load(text)
         if anchor is None:
             raise LedgerError(
-                f"The ledger's anchor {self.path} is damaged.",
-                why="It records how far the ledger had come, so the budget that is left cannot"
-                " be trusted without it.",
-                fix="The owner of the data may restore it from a backup, or remove it and"
-                " take the ledger over with `probe-sql ledger DB --adopt`.",
+                f"the ledger's anchor {self.path} is damaged",
+                why="it records how far the ledger had come, so the budget that is left cannot"
+                " be trusted without it",
+                fix="the owner of the data may restore it from a backup, or remove it and"
+                " take the ledger over with `probe-sql ledger DB --adopt`",
             )
         return anchor
 

@@ -11,12 +11,12 @@ from probe_sql.errors import BudgetExhausted, LedgerError, Stopped
 from probe_sql.loss import Loss
 
 _RESTORE = (
-    "The owner of the data restores the latest ledger from a backup and takes it over with"
-    " `probe-sql ledger DB --adopt`, which charges whatever the copy has forgotten."
+    "the owner of the data restores the latest ledger from a backup and takes it over with"
+    " `probe-sql ledger DB --adopt`, which charges whatever the copy has forgotten"
 )
 _ADOPT = (
-    "If the database was moved or restored on purpose, its owner takes the ledger over with"
-    " `probe-sql ledger DB --adopt`; otherwise put the original ledger back."
+    "if the database was moved or restored on purpose, its owner takes the ledger over with"
+    " `probe-sql ledger DB --adopt`; otherwise put the original ledger back"
 )
 
 
@@ -37,90 +37,90 @@ class Refusal:
 
 
 ABSENT = Refusal(  # none was to be made
-    "There is no ledger at {path}.",
-    "Every query is charged to a ledger before it is answered.",
-    "Check the path, or open it with create=True if the database never had one.",
+    "there is no ledger at {path}",
+    "every query is charged to a ledger before it is answered",
+    "check the path, or open it with create=True if the database never had one",
 )
 NO_FILE = Refusal(
-    "The ledger {path} is {thing}.",
-    "What was spent is kept in a file.",
-    "Name a file that is a ledger, or one that does not exist yet.",
+    "the ledger {path} is {thing}",
+    "what was spent is kept in a file",
+    "name a file that is a ledger, or one that does not exist yet",
 )
 MISSING = Refusal(  # an anchor remembers it
-    "The ledger {path} is missing.",
-    "An anchor shows that this database had one, so its budget is not fresh.",
+    "the ledger {path} is missing",
+    "an anchor shows that this database had one, so its budget is not fresh",
     _RESTORE,
 )
 EMPTIED = Refusal(
-    "The ledger {path} is empty.",
-    "The file exists, so it is not a new ledger, and what was spent cannot be read.",
+    "the ledger {path} is empty",
+    "the file exists, so it is not a new ledger, and what was spent cannot be read",
     _RESTORE,
 )
 UNANCHORED = Refusal(
-    "The ledger {path} has lost its anchor, the file {name}.anchor beside it.",
-    "Without it, the ledger may be an older copy that has forgotten what was spent.",
+    "the ledger {path} has lost its anchor, the file {name}.anchor beside it",
+    "without it, the ledger may be an older copy that has forgotten what was spent",
     _ADOPT,
 )
 COPIED = Refusal(
-    "The ledger {path} is a copy, or was moved.",
-    "It was written at another place, and the original may go on spending the same budget.",
+    "the ledger {path} is a copy, or was moved",
+    "it was written at another place, and the original may go on spending the same budget",
     _ADOPT,
 )
 OTHER_DATABASE = Refusal(
-    "The ledger {path} belongs to another database.",
-    "What was spent on one database says nothing about another.",
+    "the ledger {path} belongs to another database",
+    "what was spent on one database says nothing about another",
     _ADOPT,
 )
 OTHER_LEDGER = Refusal(
-    "The file {path} is not the ledger that was used here before.",
-    "The anchors at this path remember another one, whose spending it does not know.",
-    "Put the original ledger back. A different database needs a ledger of another name.",
+    "the file {path} is not the ledger that was used here before",
+    "the anchors at this path remember another one, whose spending it does not know",
+    "put the original ledger back; a different database needs a ledger of another name",
 )
 ROLLED_BACK = Refusal(  # a row that is known to have been written is not in the chain
-    "The ledger {path} has forgotten entries that were in it.",
-    "It was truncated, or an older copy was put in its place.",
+    "the ledger {path} has forgotten entries that were in it",
+    "it was truncated, or an older copy was put in its place",
     _RESTORE,
 )
 EDITED = Refusal(
-    "The ledger {path} was edited: {where}.",
-    "Its running hash does not match its rows, so what was spent cannot be trusted.",
+    "the ledger {path} was edited: {where}",
+    "its running hash does not match its rows, so what was spent cannot be trusted",
     _RESTORE,
 )
 UNLISTED = Refusal(
-    "{who} has no budget.",
-    "The policy gives each analyst a budget by name.",
-    "Ask as one of the analysts in [budget.analysts], or let the owner add one.",
+    "{who} has no budget",
+    "the policy gives each analyst a budget by name",
+    "ask as one of the analysts in [budget.analysts], or let the owner add one",
 )
 RETIRED = Refusal(
-    "The ledger {path} was taken over, to {successor}.",
-    "Two copies of one ledger would spend the same budget twice.",
-    "Ask there. To come back, the owner runs `probe-sql ledger DB --adopt` here.",
+    "the ledger {path} was taken over, to {successor}",
+    "two copies of one ledger would spend the same budget twice",
+    "ask there; to come back, the owner runs `probe-sql ledger DB --adopt` here",
 )
 ORIGINAL_REMAINS = Refusal(
-    "This ledger is a copy, and the original {path} cannot be ended.",
-    "It is still there, and would go on spending the same budget.",
-    "Take the copy over as somebody who may write the original, or remove that first.",
+    "this ledger is a copy, and the original {path} cannot be ended",
+    "it is still there, and would go on spending the same budget",
+    "take the copy over as somebody who may write the original, or remove that first",
 )
 NEWER = Refusal(
-    "The ledger {path} was written by a newer version of probe-sql.",
-    "This version might misread what was spent.",
-    "Use the newer version.",
+    "the ledger {path} was written by a newer version of probe-sql",
+    "this version might misread what was spent",
+    "use the newer version",
 )
 NOT_OWNER = Refusal(
-    "Only the owner of the ledger {path} may {act}.",
-    "It belongs to another user of this machine.",
-    "Ask the owner of the data to do it.",
+    "only the owner of the ledger {path} may {act}",
+    "it belongs to another user of this machine",
+    "ask the owner of the data to do it",
 )
 NOT_STOPPED = Refusal(
-    "The user {user!r} has no failed scan.",
-    "Failures count for the operating system's user or the login, not for an analyst's name.",
+    "the user {user!r} has no failed scan",
+    "failures count for the operating system's user or the login, not for an analyst's name",
     "{others}",
 )
 TOO_MANY_HOLDS = Refusal(
-    "The user {user!r} has as much under way as the policy allows.",
-    "At most {holds} queries at once, which together may hold {holds} times the policy's"
-    " per_query: what is held is missing for everybody else.",
-    "Wait for the others to end, or ask with a smaller epsilon.",
+    "the user {user!r} has as much under way as the policy allows",
+    "at most {holds} queries at once, which together may hold {holds} times the policy's"
+    " per_query: what is held is missing for everybody else",
+    "wait for the others to end, or ask with a smaller epsilon",
 )
 
 
@@ -132,7 +132,7 @@ def no_file(path: Path, mode: int) -> LedgerError:
 
 def unlisted(analyst: str | None) -> LedgerError:
     """The policy names its analysts, and this is none of them."""
-    who = "A query without an analyst's name" if analyst is None else f"The analyst {analyst!r}"
+    who = "a query without an analyst's name" if analyst is None else f"the analyst {analyst!r}"
     return UNLISTED.error(who=who)
 
 
@@ -140,7 +140,7 @@ def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
     """Nothing to unlock."""
     names = ", ".join(sorted(others))
     return NOT_STOPPED.error(
-        user=user, others=f"Unlock one of: {names}." if names else "Nobody has one."
+        user=user, others=f"unlock one of: {names}" if names else "nobody has one"
     )
 
 
@@ -149,13 +149,13 @@ def stopped(user: str, charged: float | None = None) -> Stopped:
 
     `charged` is the price of a scan that was under way when they were stopped.
     """
-    why = "A scan failed that no public fact explains, and failures are not covered by epsilon."
+    why = "a scan failed that no public fact explains, and failures are not covered by epsilon"
     if charged is not None:
-        why += f" This one was under way, so it is charged: epsilon {charged:.6g}."
+        why += f"; this one was under way, so it is charged: epsilon {charged:.6g}"
     return Stopped(
-        f"The user {user!r} may not ask until the owner of the data has looked.",
+        f"the user {user!r} may not ask until the owner of the data has looked",
         why=why,
-        fix=f"The owner looks at `probe-sql ledger DB`, then runs it with `--unlock {user}`.",
+        fix=f"the owner looks at `probe-sql ledger DB`, then runs it with `--unlock {user}`",
     )
 
 
@@ -163,16 +163,16 @@ def exhausted(*, asked: Loss, left: Loss, failure: Loss, analyst: str | None) ->
     """The query does not fit; `analyst` if it is their own budget that is too small."""
     whose = "the database" if analyst is None else f"the analyst {analyst!r}"
     if not left.units:
-        fix = "The budget is spent. Only the owner of the data may raise it."
+        fix = "the budget is spent; only the owner of the data may raise it"
     elif left < failure:
         fix = (
-            f"None: a scan must be able to pay for its failure, {failure}."
-            " Only the owner of the data may raise the budget."
+            f"none: a scan must be able to pay for its failure, {failure};"
+            " only the owner of the data may raise the budget"
         )
     else:
-        fix = f"Set epsilon = {left} or less, or let the owner raise the budget."
+        fix = f"set epsilon = {left} or less, or let the owner raise the budget"
     return BudgetExhausted(
-        f"The query may cost epsilon {asked}, and {left} of the budget of {whose} remains.",
-        why="Nothing was drawn and nothing was charged.",
+        f"the query may cost epsilon {asked}, and {left} of the budget of {whose} remains",
+        why="nothing was drawn and nothing was charged",
         fix=fix,
     )

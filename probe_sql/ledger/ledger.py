@@ -248,7 +248,7 @@ class Ledger:
         """
         faults.point("ledger.settle.before")
         if outcome not in OUTCOMES:
-            raise InternalError(f"A query cannot end as {outcome!r}.")
+            raise InternalError(f"a query cannot end as {outcome!r}")
         with self._log.store.transaction("IMMEDIATE", durable=outcome == "failed"):
             self._log.catch_up()
             held = self._check(receipt)
@@ -260,9 +260,9 @@ class Ledger:
             price = max(drawn, Loss(held.floor(outcome)))
             if price.units > receipt.units:
                 raise InternalError(
-                    "More was drawn than was reserved.",
-                    why=f"{price} against {receipt.loss} of reservation {receipt.number}.",
-                    fix="Report this: the reservation stays charged in full.",
+                    "more was drawn than was reserved",
+                    why=f"{price} against {receipt.loss} of reservation {receipt.number}",
+                    fix="report this: the reservation stays charged in full",
                 )
             self._settle(receipt.number, receipt.analyst, price.units, outcome, reason)
         if outcome == "failed":
@@ -337,11 +337,11 @@ class Ledger:
             or state not in (None, reserved.state)
         ):
             raise LedgerError(
-                "This receipt does not allow a draw.",
-                why="It is not an open reservation that this process made in this ledger:"
+                "this receipt does not allow a draw",
+                why="it is not an open reservation that this process made in this ledger:"
                 " it was settled already, or comes from another ledger or process, or the"
-                " ledger does not say that its scan is over.",
-                fix="Reserve again.",
+                " ledger does not say that its scan is over",
+                fix="reserve again",
             )
         return reserved
 

@@ -142,9 +142,9 @@ class Store:
         connection.execute(_INSERT, row)
         if connection.execute(f"{_SELECT} WHERE seq = ?", (row.seq,)).fetchone() != tuple(row):
             raise LedgerError(
-                f"The ledger {self.path} does not keep what is written to it.",
-                why="Its file was edited by hand.",
-                fix="The owner of the data restores it and runs `probe-sql ledger DB --adopt`.",
+                f"the ledger {self.path} does not keep what is written to it",
+                why="its file was edited by hand",
+                fix="the owner of the data restores it and runs `probe-sql ledger DB --adopt`",
             )
 
     def rows(self, after: int) -> Iterator[Row]:
@@ -220,42 +220,42 @@ def as_ledger_error(path: Path) -> Iterator[None]:
         if error.errno is None:  # a time limit of the caller's, not the file system
             raise
         raise LedgerError(
-            f"The ledger {path} cannot be written.",
-            why=f"The file system says: {error.strerror or 'no reason given'}.",
-            fix="Make the ledger's directory writable and free some space.",
+            f"the ledger {path} cannot be written",
+            why=f"the file system says: {error.strerror or 'no reason given'}",
+            fix="make the ledger's directory writable and free some space",
         ) from error
 
 
 _EXPLANATIONS: dict[int, tuple[str, str, str]] = {
     sqlite3.SQLITE_FULL: (
         "cannot be written",
-        "The disk is full.",
-        "Free some space and try again.",
+        "the disk is full",
+        "free some space and try again",
     ),
     sqlite3.SQLITE_READONLY: (
         "cannot be written",
-        "The file or its directory is read-only.",
-        "Make both writable for the user who asks: every query is charged before it is answered.",
+        "the file or its directory is read-only",
+        "make both writable for the user who asks: every query is charged before it is answered",
     ),
     sqlite3.SQLITE_CANTOPEN: (
         "cannot be opened",
-        "The file or its directory cannot be reached or written.",
-        "Make both exist and writable for the user who asks.",
+        "the file or its directory cannot be reached or written",
+        "make both exist and writable for the user who asks",
     ),
     sqlite3.SQLITE_NOTADB: (
         "is not a ledger",
-        "The file was overwritten, or another file lies in its place.",
-        "The owner of the data restores it and runs `probe-sql ledger DB --adopt`.",
+        "the file was overwritten, or another file lies in its place",
+        "the owner of the data restores it and runs `probe-sql ledger DB --adopt`",
     ),
     sqlite3.SQLITE_CORRUPT: (
         "is damaged",
-        "The file was truncated or overwritten in part.",
-        "The owner of the data restores it and runs `probe-sql ledger DB --adopt`.",
+        "the file was truncated or overwritten in part",
+        "the owner of the data restores it and runs `probe-sql ledger DB --adopt`",
     ),
     sqlite3.SQLITE_BUSY: (
         "is busy",
-        f"Another process held it for {BUSY_SECONDS:.0f} seconds.",
-        "Try again; if it stays so, look for a stopped process that has the file open.",
+        f"another process held it for {BUSY_SECONDS:.0f} seconds",
+        "try again; if it stays so, look for a stopped process that has the file open",
     ),
 }
 
@@ -265,11 +265,11 @@ def _explain(path: Path, code: int) -> LedgerError:
         code,
         (
             "cannot be read or written",
-            f"SQLite reports a failure of the file (code {code}).",
-            "Look for a full disk, a limit on file sizes or a failing device, and try again.",
+            f"SQLite reports a failure of the file (code {code})",
+            "look for a full disk, a limit on file sizes or a failing device, and try again",
         ),
     )
-    return LedgerError(f"The ledger {path} {what}.", why=why, fix=fix)
+    return LedgerError(f"the ledger {path} {what}", why=why, fix=fix)
 
 
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()

@@ -35,9 +35,9 @@ class Receipt:
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
             raise InternalError(
-                "A receipt was made by hand.",
-                why="Only a durable reservation in the ledger makes a receipt.",
-                fix="Call Ledger.reserve.",
+                "a receipt was made by hand",
+                why="only a durable reservation in the ledger makes a receipt",
+                fix="call Ledger.reserve",
             )
         object.__setattr__(self, "pid", os.getpid())
 

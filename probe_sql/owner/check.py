@@ -51,8 +51,8 @@ def _purge(source: Any, policy: Policy | None) -> list[Path]:
         return [] if is_remote(source) else purge_stores(layout(source, policy))
     except OSError as error:
         raise OperationalError(
-            f"What is kept beside the source could not be removed: {error.strerror}.",
-            fix="Remove the directory NAME.bounded by hand.",
+            f"what is kept beside the source could not be removed: {error.strerror}",
+            fix="remove the directory NAME.bounded by hand",
         ) from None
 
 

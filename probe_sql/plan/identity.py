@@ -83,7 +83,7 @@ def question(
     written = _writer(owners)
     for name in named:
         if name not in surroundings.public:
-            raise InternalError(f"The content of the public table {name} was not handed in.")
+            raise InternalError(f"the content of the public table {name} was not handed in")
     read = [*_frame(scan)]
     for atom, public in zip(atoms, thresholds, strict=True):
         read += [*_behind(scan, scan.measures[atom.measure]), *_of_threshold(public)]
@@ -214,7 +214,7 @@ def _owners(relation: Relation) -> dict[str, bytes]:
 def _atom(scan: Scan, atom: Atom, public: Threshold | None, written: _Written) -> bytes:
     """An atom, with its sign in the terms: `f > 3` and `-(-f) > 3` are one."""
     if public is None and not isinstance(atom.threshold, int):
-        raise InternalError("A threshold of each group has no origin.")
+        raise InternalError("a threshold of each group has no origin")
     line = public if public is not None else atom.threshold
     assert isinstance(line, int | Threshold)
     terms, guards, cut = _measure(scan, scan.measures[atom.measure], atom.sign, written)

@@ -46,9 +46,9 @@ def check_unchanged(path: str | os.PathLike[str], digest: str | None) -> None:
         now = None
     if now != digest:
         raise OperationalError(
-            "The policy has changed since this connection was opened.",
-            why="The rules in force are the owner's present ones; nothing was read or charged.",
-            fix="Connect again.",
+            "the policy has changed since this connection was opened",
+            why="the rules in force are the owner's present ones; nothing was read or charged",
+            fix="connect again",
         )
 
 

@@ -337,7 +337,7 @@ def _by_group(scan: Scan) -> Scan:
     def over(scalar: Scalar) -> Scalar:
         found = replace_keys(scalar, scan.keys, scan.relation)
         if found is None:
-            raise InternalError("A public number of the group is not one for each group.")
+            raise InternalError("a public number of the group is not one for each group")
         return found
 
     def line(threshold: Threshold) -> Threshold:

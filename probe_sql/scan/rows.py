@@ -113,7 +113,7 @@ class Rows:
         assert tally.argument is not None
         low, high = tally.low, tally.high
         if not -INTEGER_LIMIT <= low <= high <= INTEGER_LIMIT:
-            raise InternalError("A sum was planned wider than exact integers allow.")
+            raise InternalError("a sum was planned wider than exact integers allow")
         steps = _steps(tally, self.bare)
         value = self._column("v", net(steps.node), steps.type)
         least, most = steps.bound(low), steps.bound(high)

@@ -31,7 +31,7 @@ def encode(value: Value) -> bytes:
         return _tagged(b"y", value)
     tag = _PLAIN.get(type(value))
     if tag is None:
-        raise InternalError(f"A {type(value).__name__} has no canonical form.")
+        raise InternalError(f"a {type(value).__name__} has no canonical form")
     return _tagged(tag, repr(value).encode("utf-8", "surrogatepass"))
 
 
@@ -100,7 +100,7 @@ def _leaf(held: object, owners: Mapping[str, bytes] | None) -> Value:
         return str(held.value)
     if isinstance(held, str | int):
         return held
-    raise InternalError(f"A {type(held).__name__} has no canonical form.")
+    raise InternalError(f"a {type(held).__name__} has no canonical form")
 
 
 def _node(node: exp.Expr, value: Value) -> bytes:

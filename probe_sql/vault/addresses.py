@@ -51,8 +51,8 @@ def server(text: str) -> str | None:
     else:
         return None
     raise InterfaceError(
-        f"The source looks like {what}, in a form that cannot be opened.",
-        why="It is not repeated here, since it may hold a password.",
+        f"the source looks like {what}, in a form that cannot be opened",
+        why="it is not repeated here, since it may hold a password",
         fix=_FIX,
     )
 
@@ -69,7 +69,7 @@ def refuse_secrets(paths: Iterable[str]) -> None:
     for path in paths:
         if _SECRET.search(str(path)) or _LOGIN.search(str(path)):
             raise InterfaceError(
-                "A path or master of Spark holds credentials.",
-                why="Paths appear in messages and in the ledger. It is not repeated here.",
-                fix="Put them into spark-defaults.conf, or into the settings of a SparkSession.",
+                "a path or master of Spark holds credentials",
+                why="paths appear in messages and in the ledger; it is not repeated here",
+                fix="put them into spark-defaults.conf, or into the settings of a SparkSession",
             )

@@ -46,6 +46,6 @@ def condition_slack(
             return reduce(lambda a, b: np.maximum(a, b, out=a), parts)
 
         def constant(_: bool) -> Ints:
-            raise InternalError("A constant condition is not measured.")
+            raise InternalError("a constant condition is not measured")
 
         return interpret(formula, rows, least, largest, constant).copy()

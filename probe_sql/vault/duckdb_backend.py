@@ -110,7 +110,7 @@ class DuckDBBackend:
         """Values of the outputs that are no aggregates, by output, for the chosen groups."""
         ordinals = np.ascontiguousarray(chosen, dtype=np.int64)
         if np.any(np.diff(ordinals) <= 0):
-            raise InternalError("The chosen groups are not in domain order.")
+            raise InternalError("the chosen groups are not in domain order")
         kinds = ("key", "expression")
         outputs = [i for i, output in enumerate(scan.outputs) if output.kind in kinds]
         if len(ordinals) == 0 or not outputs:
@@ -127,7 +127,7 @@ class DuckDBBackend:
 
             found = instance.run(work)
         if len(found) != len(ordinals):
-            raise InternalError("The key domain changed during the query.")
+            raise InternalError("the key domain changed during the query")
         return dict(zip(outputs, map(list, zip(*found, strict=True)), strict=True))
 
     def surroundings(self, scan: Scan) -> Surroundings | None:
@@ -244,7 +244,7 @@ def _columns(connection: Connection, sql: str, prefix: str) -> tuple[Ints, ...]:
     found = connection.execute(sql).fetchnumpy()
     columns = tuple(found[f"{prefix}{index}"] for index in range(len(found)))
     if any(np.ma.isMaskedArray(column) and column.mask.any() for column in columns):
-        raise InternalError("A scan returned NULL for a group.")
+        raise InternalError("a scan returned NULL for a group")
     return tuple(np.asarray(column, dtype=np.int64) for column in columns)
 
 

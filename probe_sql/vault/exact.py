@@ -30,7 +30,7 @@ class Exact:
 
     def __init__(self, columns: Sequence[Ints], groups: int, people: bool = False) -> None:
         if any(column.shape != (groups,) or column.dtype != np.int64 for column in columns):
-            raise InternalError("A scan returned a measure of the wrong shape.")
+            raise InternalError("a scan returned a measure of the wrong shape")
         own = tuple(np.array(column, dtype=np.int64, copy=True) for column in columns)
         object.__setattr__(self, "_Exact__columns", own)
         object.__setattr__(self, "_Exact__groups", groups)
@@ -89,7 +89,7 @@ def unsealed(exact: Exact) -> tuple[Ints, ...]:
     """The values inside, for the vault's meter; a test keeps every other module away."""
     columns = object.__getattribute__(exact, "_Exact__columns")
     if columns is None:
-        raise InternalError("The exact values were closed: nothing can be drawn from them.")
+        raise InternalError("the exact values were closed: nothing can be drawn from them")
     values: tuple[Ints, ...] = columns
     return values
 

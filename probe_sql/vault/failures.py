@@ -43,8 +43,8 @@ def classify(error: BaseException) -> Failure:
     return Failure.OTHER
 
 
-UNDRAWN = "No noise was drawn."
-WITHHELD = "Its message is withheld, because it may quote a row."
+UNDRAWN = "no noise was drawn"
+WITHHELD = "its message is withheld, because it may quote a row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,91 +58,91 @@ class Said:
 
 # Of a scan, on one engine by name or on any. A class without a row is told as OTHER.
 SCAN = {
-    ("", Failure.INTERRUPTED): Said("The scan was interrupted.", UNDRAWN),
+    ("", Failure.INTERRUPTED): Said("the scan was interrupted", UNDRAWN),
     ("", Failure.MEMORY): Said(
-        "The scan ran out of memory, or of disk space to spill to.",
+        "the scan ran out of memory, or of disk space to spill to",
         UNDRAWN,
-        "Ask the data owner to give scans more: [engine] in the policy, or free the disk.",
+        "ask the data owner to give scans more: [engine] in the policy, or free the disk",
     ),
     ("postgres", Failure.MEMORY): Said(
-        "The server ran out of memory, disk space or connections.",
+        "the server ran out of memory, disk space or connections",
         UNDRAWN,
-        "Ask its administrator, or try again later.",
+        "ask its administrator, or try again later",
     ),
     ("spark", Failure.MEMORY): Said(
-        "Spark ran out of memory.",
+        "Spark ran out of memory",
         UNDRAWN,
-        "Raise spark.driver.memory or spark.executor.memory, or use more partitions.",
+        "raise spark.driver.memory or spark.executor.memory, or use more partitions",
     ),
     ("", Failure.FILE): Said(
-        "A file of the database could not be read during the scan.",
-        f"It was removed, replaced or damaged, or the disk failed. {UNDRAWN}",
-        "Check the files and connect again.",
+        "a file of the database could not be read during the scan",
+        f"it was removed, replaced or damaged, or the disk failed; {UNDRAWN}",
+        "check the files and connect again",
     ),
     ("", Failure.LOST): Said(
-        "The connection to the server was lost during the scan.",
-        f"The server stopped, or the network did. {UNDRAWN}",
-        "Connect again.",
+        "the connection to the server was lost during the scan",
+        f"the server stopped, or the network did; {UNDRAWN}",
+        "connect again",
     ),
-    ("", Failure.CLOSED): Said("The database was closed.", UNDRAWN, "Connect again."),
+    ("", Failure.CLOSED): Said("the database was closed", UNDRAWN, "connect again"),
     ("", Failure.TIMEOUT): Said(
-        "The scan took longer than the data owner allows.",
+        "the scan took longer than the data owner allows",
         UNDRAWN,
-        "Ask the data owner to allow more: time_limit in [engine] of the policy.",
+        "ask the data owner to allow more: time_limit in [engine] of the policy",
     ),
     ("postgres", Failure.TIMEOUT): Said(
-        "The server ended the scan.",
-        f"It took longer than {{timeout}}, or was cancelled there. {UNDRAWN}",
-        "Allow more with ?statement_timeout=2h in the URL, up to the role's own limit and the "
-        "policy's time_limit.",
+        "the server ended the scan",
+        f"it took longer than {{timeout}}, or was cancelled there; {UNDRAWN}",
+        "allow more with ?statement_timeout=2h in the URL, up to the role's own limit and the "
+        "policy's time_limit",
     ),
     ("postgres", Failure.DENIED): Said(
-        "The server did not let this role read what the scan needs.",
-        f"It lost its rights, or row-level security would hide rows from it. {UNDRAWN}",
-        "Ask the owner to GRANT SELECT on the tables of {schema}.",
+        "the server did not let this role read what the scan needs",
+        f"it lost its rights, or row-level security would hide rows from it; {UNDRAWN}",
+        "ask the owner to GRANT SELECT on the tables of {schema}",
     ),
     ("", Failure.OTHER): Said(
-        "The database failed during the scan.",
-        f"Its own message is withheld, because it may quote a row. {UNDRAWN}",
-        "Ask the data owner to try the scan that EXPLAIN shows.",
+        "the database failed during the scan",
+        f"its own message is withheld, because it may quote a row; {UNDRAWN}",
+        "ask the data owner to try the scan that EXPLAIN shows",
     ),
 }
 
-# Of a source that is opened: {what} names it, and {What} begins a sentence with it.
+# Of a source that is opened: {what} names it.
 OPENING = {
-    ("", Failure.INTERRUPTED): Said("Opening {what} was interrupted.", "Nothing was charged."),
+    ("", Failure.INTERRUPTED): Said("opening {what} was interrupted", "nothing was charged"),
     ("", Failure.MEMORY): Said(
-        "There is not enough memory to open {what}.",
+        "there is not enough memory to open {what}",
         None,
-        'Give it more in the policy: [engine] with memory = "4GB".',
+        'give it more in the policy: [engine] with memory = "4GB"',
     ),
     ("", Failure.FILE): Said(
-        "{What} could not be opened.",
-        "The file is missing, damaged or not readable, or another process is writing it.",
-        "Check the path, and close other programs that have it open for writing.",
+        "{what} could not be opened",
+        "the file is missing, damaged or not readable, or another process is writing it",
+        "check the path, and close other programs that have it open for writing",
     ),
     ("", Failure.OTHER): Said(
-        "{What} could not be opened.",
-        f"DuckDB did not accept it. {WITHHELD}",
-        "Check that the file is what its name says, and that its tables can be read.",
+        "{what} could not be opened",
+        f"DuckDB did not accept it; {WITHHELD}",
+        "check that the file is what its name says, and that its tables can be read",
     ),
     ("spark", Failure.MEMORY): Said(
-        "There is not enough memory to open {what}.",
+        "there is not enough memory to open {what}",
         None,
-        "Raise spark.driver.memory or spark.executor.memory.",
+        "raise spark.driver.memory or spark.executor.memory",
     ),
     ("spark", Failure.FILE): Said(
-        "{What} could not be opened.",
-        "A file is missing, damaged or not readable.",
-        "Check that the path holds Parquet files that every worker can read.",
+        "{what} could not be opened",
+        "a file is missing, damaged or not readable",
+        "check that the path holds Parquet files that every worker can read",
     ),
     ("spark", Failure.CLOSED): Said(
-        "{What} could not be opened.", "The driver does not answer.", "Start Spark again."
+        "{what} could not be opened", "the driver does not answer", "start Spark again"
     ),
     ("spark", Failure.OTHER): Said(
-        "{What} could not be opened.",
-        f"Spark did not accept it. {WITHHELD}",
-        "Check that the path holds Parquet files that every worker can read.",
+        "{what} could not be opened",
+        f"Spark did not accept it; {WITHHELD}",
+        "check that the path holds Parquet files that every worker can read",
     ),
 }
 Table = Mapping[tuple[str, Failure], Said]
@@ -167,8 +167,7 @@ def opening_error(
 
     `fix` is what helps where the engine did not accept it.
     """
-    words = {"what": what, "What": f"{what[:1].upper()}{what[1:]}"}
-    said = _said(OPENING, engine, failure, words)
+    said = _said(OPENING, engine, failure, {"what": what})
     if failure is Failure.INTERRUPTED:
         return Interrupted(said.what, why=said.why)
     told = failure in (Failure.MEMORY, Failure.FILE)

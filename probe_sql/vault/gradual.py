@@ -78,8 +78,8 @@ def _levels(
     fast, loss = exact_rate(epsilon_fine, delta)
     if slow > fast:
         raise DataError(
-            "The finer of two noise levels has the smaller epsilon.",
-            why="Nothing was drawn. A finer value costs at least as much as a coarser one.",
+            "the finer of two noise levels has the smaller epsilon",
+            why="nothing was drawn; a finer value costs at least as much as a coarser one",
         )
     return slow, fast, loss
 

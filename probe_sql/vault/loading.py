@@ -53,9 +53,9 @@ class Step:
     fix: str | None = None
 
 
-_BAD_VIEW = "Write TRY_CAST instead of CAST in the view, or make it a table."
-_BAD_COLUMN = "Write TRY_CAST instead of CAST in its generated columns, or store their values."
-_BAD_ROW = "Correct what DuckDB cannot hold: texts that are not UTF-8, moments out of range."
+_BAD_VIEW = "write TRY_CAST instead of CAST in the view, or make it a table"
+_BAD_COLUMN = "write TRY_CAST instead of CAST in its generated columns, or store their values"
+_BAD_ROW = "correct what DuckDB cannot hold: texts that are not UTF-8, moments out of range"
 
 
 def load(

@@ -66,9 +66,9 @@ class VaultMeter:
         measures = len(unsealed(exact))
         covered = {measure for members in row_types for measure in members}
         if len(deltas) != measures or covered != set(range(measures)):
-            raise InternalError("The plan's measures and row types do not fit the scan.")
+            raise InternalError("the plan's measures and row types do not fit the scan")
         if exact.people != (caps.column is not None):
-            raise InternalError("The caps are not those of the table that was scanned.")
+            raise InternalError("the caps are not those of the table that was scanned")
         _claim(receipt)
         self._ledger = ledger
         self._receipt = receipt
@@ -261,12 +261,12 @@ class VaultMeter:
     def _check(self, measure: int, epsilon: float, groups: Mask) -> None:
         check_parameters(epsilon, self._deltas[measure])
         if groups.dtype != np.bool_ or groups.shape != (self.groups,):
-            raise InternalError("A draw needs one truth value for each group.")
+            raise InternalError("a draw needs one truth value for each group")
 
     def _values(self, measure: int) -> Ints:
         """The exact values, once the meter is known to be open and its receipt good."""
         if not self._open:
-            raise InternalError("The meter is closed: nothing can be drawn any more.")
+            raise InternalError("the meter is closed: nothing can be drawn any more")
         scanned = len(self._deltas) - len(self._folded)
         if measure < scanned:
             values = unsealed(self._exact)[measure]
@@ -325,7 +325,7 @@ class VaultMeter:
         with self._lock:
             self._forget()
             if self._settled:
-                raise InternalError("The query was settled already.")
+                raise InternalError("the query was settled already")
             charged = self._ledger.settle(self._receipt, self.loss, outcome=outcome, reason=reason)
             self._settled = True
             return charged
@@ -386,15 +386,15 @@ def _claim(receipt: Receipt) -> None:
     """Let a receipt open one meter only: two would draw its epsilon twice."""
     if not isinstance(receipt, Receipt):
         raise LedgerError(
-            "Without a receipt nothing can be drawn.",
-            why="The ledger hands one out when it has durably charged a query.",
+            "without a receipt nothing can be drawn",
+            why="the ledger hands one out when it has durably charged a query",
         )
     name = (receipt.ledger_id, receipt.number)
     with _claiming:
         if name in _claimed:
             raise LedgerError(
-                "This receipt does not allow a draw.",
-                why="Another query in this process has used it.",
-                fix="Reserve again.",
+                "this receipt does not allow a draw",
+                why="another query in this process has used it",
+                fix="reserve again",
             )
         _claimed.add(name)

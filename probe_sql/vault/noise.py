@@ -82,15 +82,15 @@ def exact_rate(epsilon: Epsilon, delta: int) -> tuple[Fraction, Fraction]:
     loss = Fraction(epsilon) if finite else Fraction(0)
     if not 0 < loss <= MAX_EPSILON:
         raise DataError(
-            f"The noise parameter epsilon is not a number in (0, {MAX_EPSILON}].",
-            why="Nothing was drawn. An epsilon beyond that protects nothing.",
-            fix="Relax the accuracy, or use a coarser granularity.",
+            f"the noise parameter epsilon is not a number in (0, {MAX_EPSILON}]",
+            why="nothing was drawn; an epsilon beyond that protects nothing",
+            fix="relax the accuracy, or use a coarser granularity",
         )
     whole = operator.index(delta)
     if whole < 1:
         raise DataError(
-            "The sensitivity is not a positive integer.",
-            why="Nothing was drawn. Noise is scaled to what one row can change.",
+            "the sensitivity is not a positive integer",
+            why="nothing was drawn; noise is scaled to what one row can change",
         )
     return loss / whole, loss
 
@@ -101,10 +101,10 @@ def digits_needed(rate: Fraction, loss: Fraction) -> int:
     digits = (reach - 1).bit_length()
     if digits > NOISE_BITS:
         raise DataError(
-            "The noise would not fit into 64-bit integers.",
-            why="Nothing was drawn. The largest scale, delta/epsilon, that fits is about "
-            f"{NOISE_LIMIT / (TAIL + math.ceil(loss)):.3g}.",
-            fix="Use a larger epsilon, tighter bounds, or a coarser granularity.",
+            "the noise would not fit into 64-bit integers",
+            why="nothing was drawn; the largest scale, delta/epsilon, that fits is about "
+            f"{NOISE_LIMIT / (TAIL + math.ceil(loss)):.3g}",
+            fix="use a larger epsilon, tighter bounds, or a coarser granularity",
         )
     return digits
 

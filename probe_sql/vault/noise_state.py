@@ -26,7 +26,7 @@ class NoiseState:
     def coarser(self, epsilon: float, groups: Mask) -> Mask:
         """Those of `groups` whose last level is coarser than `epsilon`; none may be finer."""
         if (self._levels[groups] > epsilon).any():
-            raise InternalError("A coarser level than the last one cannot be revealed.")
+            raise InternalError("a coarser level than the last one cannot be revealed")
         return groups & (self._levels < epsilon)
 
     def sharpen(self, sampler: Sampler, epsilon: float, delta: int, groups: Mask) -> None:

@@ -29,7 +29,7 @@ def resources(policy: Policy | None, threads: int | None, memory: str | None) ->
         return replace(owner, threads=threads, memory=memory)
     except PolicyError as error:
         problem = error.problems[0]
-        raise InterfaceError(f"{problem.path}: {problem.what}.", fix=problem.fix) from None
+        raise InterfaceError(f"{problem.path}: {problem.what}", fix=problem.fix) from None
 
 
 def seconds(limits: Resources) -> float | None:

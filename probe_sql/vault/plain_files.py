@@ -40,14 +40,14 @@ def header(paths: Sequence[Path], wanted: Collection[str]) -> tuple[str, list[st
     delimiter = best[2]
     if best[0] == 0:
         raise OperationalError(
-            f"The first line of {paths[0].name} names no column that the policy declares.",
-            why="A CSV file begins with the names of its columns.",
-            fix="Add that line, or declare the columns in the policy.",
+            f"the first line of {paths[0].name} names no column that the policy declares",
+            why="a CSV file begins with the names of its columns",
+            fix="add that line, or declare the columns in the policy",
         )
     if any(line != lines[0] for line in lines):
         raise OperationalError(
-            "The CSV files do not begin with the same line.",
-            why="Files of one table have the same columns in the same order.",
+            "the CSV files do not begin with the same line",
+            why="files of one table have the same columns in the same order",
         )
     return delimiter, [n.strip() for n in next(csv.reader([lines[0]], delimiter=delimiter), [])]
 
@@ -59,11 +59,11 @@ def check_quotes(paths: Iterable[Path], delimiter: str) -> None:
         with cast(IO[bytes], opener(path, "rb")) as file:
             if not _closed(file, delimiter.encode()):
                 raise OperationalError(
-                    f"A field of {path.name} begins with a quote and does not end with one.",
-                    why="All lines up to the next quote would be one row, so that one line could"
-                    " take away thousands.",
-                    fix="Write the file with a CSV library: a quoted field ends in a quote before"
-                    " the next delimiter or line, and a quote in it is doubled.",
+                    f"a field of {path.name} begins with a quote and does not end with one",
+                    why="all lines up to the next quote would be one row, so that one line could"
+                    " take away thousands",
+                    fix="write the file with a CSV library: a quoted field ends in a quote before"
+                    " the next delimiter or line, and a quote in it is doubled",
                 )
 
 
@@ -122,9 +122,9 @@ def _differs(column: str, *found: tuple[Path, str | None]) -> OperationalError:
         for path, type_ in found
     ]
     return OperationalError(
-        f"The files of one table differ: {column} is {' and '.join(said)}.",
-        why="Values would be cast to one type while they are read, and a single row could decide"
-        " whether a query fails.",
-        fix=f"Write the files again with {column} in one type, or give them as a DuckDB view with"
-        " TRY_CAST.",
+        f"the files of one table differ: {column} is {' and '.join(said)}",
+        why="values would be cast to one type while they are read, and a single row could decide"
+        " whether a query fails",
+        fix=f"write the files again with {column} in one type, or give them as a DuckDB view with"
+        " TRY_CAST",
     )

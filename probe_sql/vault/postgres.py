@@ -92,14 +92,14 @@ class PostgresRemote:
         self._timeout = shorter(self._address.timeout, limit)
         if encoding != "UTF8":
             raise OperationalError(
-                f"The database {self._address.database} is not in the encoding UTF8.",
-                why="Texts would be compared and measured in another way than declared.",
-                fix="Copy it into a database with ENCODING 'UTF8'.",
+                f"the database {self._address.database} is not in the encoding UTF8",
+                why="texts would be compared and measured in another way than declared",
+                fix="copy it into a database with ENCODING 'UTF8'",
             )
         if missing:
             raise OperationalError(
-                f"The database {self._address.database} has no schema {self._address.schema}.",
-                fix="Name one that it has: postgresql://.../name?schema=public.",
+                f"the database {self._address.database} has no schema {self._address.schema}",
+                fix="name one that it has: postgresql://.../name?schema=public",
             )
         return bool(keep)
 
@@ -239,7 +239,7 @@ class PostgresRemote:
     def _statement(self, link: Link, scan: Scan) -> str:
         table = scan.relation.table
         if table.unit.column is not None and table.name not in link.bounded:
-            raise InternalError("A table of people was scanned before it was bounded.")
+            raise InternalError("a table of people was scanned before it was bounded")
         kept = link.bounded.get(table.name)
         return self._engine.statement(scan, (table.name,) if kept is None else kept.rows)
 
@@ -314,7 +314,7 @@ def open_postgres(url: str, limits: Resources | None = None) -> PostgresRemote:
         import psycopg  # noqa: F401
     except ImportError:
         raise InterfaceError(
-            "PostgreSQL needs the library psycopg, which is not installed.",
+            "PostgreSQL needs the library psycopg, which is not installed",
             fix='pip install "probe-sql[postgres]"',
         ) from None
     allowed = Resources() if limits is None else limits

@@ -92,15 +92,15 @@ def read_address(url: str) -> Address:
     timeout = ours.get("statement_timeout", _TIMEOUT)
     if not _DURATION.fullmatch(timeout):
         raise InterfaceError(
-            "statement_timeout is a number with a unit.",
+            "statement_timeout is a number with a unit",
             fix="statement_timeout=90s, 30min or 2h; 0 for no limit",
         )
     known = {**_DEFAULTS, **{k: v for k, v in parameters.items() if v is not None}}
     if known["options"]:  # a backslash or a quote may hide what libpq makes of it
         raise InterfaceError(
-            "The URL holds settings of the session.",
-            why="They would decide what a scan sees; it has settings of its own.",
-            fix="Leave options=... out. The owner can set what a role needs with ALTER ROLE.",
+            "the URL holds settings of the session",
+            why="they would decide what a scan sees; it has settings of its own",
+            fix="leave options=... out; the owner can set what a role needs with ALTER ROLE",
         )
     known["client_encoding"] = "UTF8"
     return Address(known, ours.get("schema") or _SCHEMA, timeout)
@@ -133,8 +133,8 @@ def _parts(url: str) -> _Parts:
 
 def _unreadable() -> InterfaceError:
     return InterfaceError(
-        "The URL of the PostgreSQL database cannot be read.",
-        why="It is not repeated here, since it may hold a password.",
+        "the URL of the PostgreSQL database cannot be read",
+        why="it is not repeated here, since it may hold a password",
         fix="postgresql://user@host:5432/database?schema=public; in a password write %40 for @, "
         "%2F for /, %3A for :, %3F for ? and %23 for #",
     )
@@ -149,29 +149,29 @@ def unreachable(address: Address, error: Exception) -> OperationalError:
     role = address.parameters.get("user") or "the operating system's user"
     if "password" in words or "authentication" in words or "pg_hba" in words:
         return OperationalError(
-            f"The server at {address.server} did not let {role} in.",
-            why="The password is missing or wrong, or pg_hba.conf has no rule for this client.",
-            fix="Put it into ~/.pgpass or PGPASSWORD, or into the URL; %40 stands for @.",
+            f"the server at {address.server} did not let {role} in",
+            why="the password is missing or wrong, or pg_hba.conf has no rule for this client",
+            fix="put it into ~/.pgpass or PGPASSWORD, or into the URL; %40 stands for @",
         )
     if "role" in words and "not exist" in words:
         return OperationalError(
-            f"The server at {address.server} has no role {role}.",
-            fix="Ask its administrator for a role that may SELECT from the tables.",
+            f"the server at {address.server} has no role {role}",
+            fix="ask its administrator for a role that may SELECT from the tables",
         )
     if "database" in words and "not exist" in words:
         return OperationalError(
-            f"The server at {address.server} has no database {address.database}.",
-            fix="Check the name after the last / of the URL.",
+            f"the server at {address.server} has no database {address.database}",
+            fix="check the name after the last / of the URL",
         )
     if "SSL" in words or "certificate" in words:
         return OperationalError(
-            f"The server at {address.server} answers, but no encrypted connection came about.",
-            why=f"With sslmode={address.parameters.get('sslmode') or 'prefer'}: the server has no "
-            "TLS, or its certificate, or ours, was not accepted.",
-            fix="Check sslmode, sslrootcert and the host's name in the certificate.",
+            f"the server at {address.server} answers, but no encrypted connection came about",
+            why=f"with sslmode={address.parameters.get('sslmode') or 'prefer'}: the server has no "
+            "TLS, or its certificate, or ours, was not accepted",
+            fix="check sslmode, sslrootcert and the host's name in the certificate",
         )
     return OperationalError(
-        f"The PostgreSQL server at {address.server} could not be reached.",
-        why="Nothing answers there, or it does not accept connections now.",
-        fix="Check host and port, that the server runs, and that sslmode is what it wants.",
+        f"the PostgreSQL server at {address.server} could not be reached",
+        why="nothing answers there, or it does not accept connections now",
+        fix="check host and port, that the server runs, and that sslmode is what it wants",
     )

@@ -152,10 +152,10 @@ def connected(address: Address) -> Link:
     if failure is not None or connection is None:
         if connection is not None:
             connection.close()
-        raise failure or OperationalError("The server could not be reached.")
+        raise failure or OperationalError("the server could not be reached")
     if connection.info.server_version < _OLDEST * 10_000:
         connection.close()
         raise OperationalError(
-            f"The server is older than PostgreSQL {_OLDEST}.", fix="Update the server."
+            f"the server is older than PostgreSQL {_OLDEST}", fix="update the server"
         )
     return Link(connection, address.timeout)

@@ -49,7 +49,7 @@ class Rehearsal(VaultMeter):
 
     def settle(self, outcome: str, reason: str | None = None) -> NoReturn:  # noqa: ARG002
         """Nothing was reserved."""
-        raise InternalError("A rehearsal has nothing to settle.")
+        raise InternalError("a rehearsal has nothing to settle")
 
     def _verify(self) -> None:
         """There is no receipt, and nothing is drawn with it."""

@@ -217,7 +217,7 @@ class RemoteBackend:
             or outside
             or len(np.unique(ordinals)) != len(ordinals)
         ):
-            raise InternalError("A scan returned something else than one row for each group.")
+            raise InternalError("a scan returned something else than one row for each group")
         return self._local.combine(scan, found)
 
     # --- ending -------------------------------------------------------------------------

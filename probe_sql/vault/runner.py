@@ -225,15 +225,15 @@ class Watched:
 def asked_again() -> InterfaceError:
     """What is raised where a `progress` uses the connection whose scan it watches."""
     return InterfaceError(
-        "A progress function cannot use the connection that it watches.",
-        why="The connection does one thing at a time, and it waits for that function.",
-        fix="Raise an exception in it to cancel the scan, or connect a second time.",
+        "a progress function cannot use the connection that it watches",
+        why="the connection does one thing at a time, and it waits for that function",
+        fix="raise an exception in it to cancel the scan, or connect a second time",
     )
 
 
 def closed() -> InterfaceError:
     """What is raised where a database is used after it was closed."""
-    return InterfaceError("The database is closed.", fix="Connect again.")
+    return InterfaceError("the database is closed", fix="connect again")
 
 
 class _Job(Generic[C, T]):

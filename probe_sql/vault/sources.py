@@ -24,7 +24,7 @@ from probe_sql.vault.addresses import POSTGRES, refuse_secrets, server
 _PARQUET = (".parquet", ".pq", ".parq")
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FRAMES = ("pyarrow", "pandas", "polars")
-_FIX = "Give a DuckDB database, Parquet or CSV files, an Arrow table, or a frame."
+_FIX = "give a DuckDB database, Parquet or CSV files, an Arrow table, or a frame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +151,7 @@ def classify(source: Any) -> Source:
         return _on_disk(os.fspath(source))
     library = type(source).__module__.partition(".")[0]
     if library not in _FRAMES:
-        raise InterfaceError(
-            f"A source of type {type(source).__name__} cannot be opened.", fix=_FIX
-        )
+        raise InterfaceError(f"a source of type {type(source).__name__} cannot be opened", fix=_FIX)
     return Frame(library, source)
 
 
@@ -161,9 +159,9 @@ def _table_source(value: Any) -> Files | Frame:
     found = classify(value)
     if isinstance(found, Database):
         raise InterfaceError(
-            "A database is not the source of one table.",
-            why=f"{found.path.name} holds tables of its own.",
-            fix="Give the database as the source itself, or files and frames by table name.",
+            "a database is not the source of one table",
+            why=f"{found.path.name} holds tables of its own",
+            fix="give the database as the source itself, or files and frames by table name",
         )
     return found
 
@@ -172,26 +170,26 @@ def _on_disk(name: str | bytes) -> Source:
     text = os.fsdecode(name)
     if server(text) is not None:
         raise InterfaceError(
-            "A server is not the source of one table.", fix="Give its address as the source itself."
+            "a server is not the source of one table", fix="give its address as the source itself"
         )
     format_ = _format(text)
     path = Path(text)
     if not path.exists() and glob.has_magic(text):
         paths = sorted(Path(found) for found in glob.glob(text, recursive=True))
         if not paths:
-            raise OperationalError(f"No file matches {text}.", fix="Check the pattern.")
+            raise OperationalError(f"no file matches {text}", fix="check the pattern")
         if format_ is None:
             raise InterfaceError(
-                f"The pattern {text} does not say what the files are.",
-                fix="End it in .parquet or .csv.",
+                f"the pattern {text} does not say what the files are",
+                fix="end it in .parquet or .csv",
             )
         return _files(format_, paths)
     if not path.exists():
-        raise OperationalError(f"There is no file {text}.", fix="Check the path.")
+        raise OperationalError(f"there is no file {text}", fix="check the path")
     check_lake(path)
     if path.is_dir():
         raise OperationalError(
-            f"{text} is a directory.", fix=f"Write a pattern: {text.rstrip('/')}/*.parquet."
+            f"{text} is a directory", fix=f"write a pattern: {text.rstrip('/')}/*.parquet"
         )
     _check_regular(path)
     format_ = format_ or _sniffed(path)
@@ -222,9 +220,9 @@ def _check_regular(path: Path) -> None:
         return
     names = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
     raise OperationalError(
-        f"{path} is {names.get(stat.S_IFMT(mode), 'a device')}, not a file.",
-        why="Rows are read again for every query.",
-        fix="Give regular files.",
+        f"{path} is {names.get(stat.S_IFMT(mode), 'a device')}, not a file",
+        why="rows are read again for every query",
+        fix="give regular files",
     )
 
 
@@ -236,11 +234,11 @@ def check_lake(path: Path) -> None:
     name = table_format(str(path))
     if name is not None:
         raise OperationalError(
-            f"{path} belongs to a table of {name}.",
-            why=f"Which of its files count is in the table's {name} log. Read as plain files,"
-            " rows that were deleted or replaced would come back.",
-            fix="Read it with Spark, as a table of its catalog (spark:...), or export its rows"
-            " to Parquet files elsewhere.",
+            f"{path} belongs to a table of {name}",
+            why=f"which of its files count is in the table's {name} log; read as plain files,"
+            " rows that were deleted or replaced would come back",
+            fix="read it with Spark, as a table of its catalog (spark:...), or export its rows"
+            " to Parquet files elsewhere",
         )
 
 
@@ -258,14 +256,14 @@ def _sniffed(path: Path) -> str:
             start = file.read(12)
     except OSError:
         raise OperationalError(
-            f"The file {path} cannot be read.", fix="Check its permissions."
+            f"the file {path} cannot be read", fix="check its permissions"
         ) from None
     if start[8:12] == b"DUCK":
         return "duckdb"
     if start[:4] == b"PAR1":
         return "parquet"
     raise OperationalError(
-        f"{path} is neither a DuckDB database nor a Parquet or CSV file.", fix=_FIX
+        f"{path} is neither a DuckDB database nor a Parquet or CSV file", fix=_FIX
     )
 
 
@@ -280,9 +278,9 @@ def _only_table(source: Any, policy: Policy | None) -> str:
     names = ", ".join(policy.tables)
     first = next(iter(policy.tables))
     raise InterfaceError(
-        f"The policy has {len(policy.tables)} private tables and the source is one.",
-        why=f"It could be any of {names}.",
-        fix=f'Say which is which: {{"{first}": ..., ...}}.',
+        f"the policy has {len(policy.tables)} private tables and the source is one",
+        why=f"it could be any of {names}",
+        fix=f'say which is which: {{"{first}": ..., ...}}',
     )
 
 

@@ -177,7 +177,7 @@ class SparkRemote:
                 _show_rows(session, one)
             found = _fetched(session, self.engine.statement(scan, (self._scanned(table),)))
             if any(column.null_count for column in found.columns):
-                raise InternalError("A scan returned NULL for a group.")
+                raise InternalError("a scan returned NULL for a group")
             return [np.array(column.to_numpy(), dtype=np.int64) for column in found.columns]
 
         def read() -> list[Ints]:
@@ -244,13 +244,13 @@ class SparkRemote:
         if table.unit.column is None:
             return self._view(table.name)
         if table.name not in self._bounded:
-            raise InternalError("A scan of people was to run before their rows were bounded.")
+            raise InternalError("a scan of people was to run before their rows were bounded")
         return self._bounded[table.name].view
 
     def _view(self, table: str) -> str:
         view = find(self._views, table)
         if view is None:
-            raise OperationalError(f"Spark has no table {table}.", fix="Check its name.")
+            raise OperationalError(f"Spark has no table {table}", fix="check its name")
         return view
 
     def _run(

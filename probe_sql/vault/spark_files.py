@@ -44,10 +44,10 @@ def check_files(session: Any, frame: Any, table: str) -> None:
     """
     if repeated(file_marks(frame)):
         raise OperationalError(
-            f"The table {table} reads a file twice.",
-            why="A link leads to another of its files, or its pattern names one twice: each row "
-            "would count as two.",
-            fix="Remove the link from the folder, or name each file once.",
+            f"the table {table} reads a file twice",
+            why="a link leads to another of its files, or its pattern names one twice: each row "
+            "would count as two",
+            fix="remove the link from the folder, or name each file once",
         )
     known: dict[str, Sequence[str] | None] = {}
 
@@ -79,10 +79,10 @@ def _same(path: str) -> object:
 
 def _more_than_files(table: str, format_: str) -> OperationalError:
     return OperationalError(
-        f"The table {table} is one of {format_}, and was to be read as plain Parquet files.",
-        why="Its log says which of the files are rows; without it, rows that were deleted return.",
-        fix=f"Pass a SparkSession with {format_}'s extension, in which {table} is a table or view: "
-        f"session.read.format('{format_.lower()}').load(path).createOrReplaceTempView('{table}').",
+        f"the table {table} is one of {format_}, and was to be read as plain Parquet files",
+        why="its log says which of the files are rows; without it, rows that were deleted return",
+        fix=f"pass a SparkSession with {format_}'s extension, in which {table} is a table or view: "
+        f"session.read.format('{format_.lower()}').load(path).createOrReplaceTempView('{table}')",
     )
 
 

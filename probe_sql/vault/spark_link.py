@@ -72,9 +72,9 @@ class Link:
             base = self._started()
         elif not hasattr(base, "newSession") or not hasattr(base, "_jsparkSession"):
             raise InterfaceError(
-                "This object is not a session of Spark that can be used.",
-                why="The scan needs the session of a driver in this process, not a remote one.",
-                fix="Pass SparkSession.builder.getOrCreate(), or name a master.",
+                "this object is not a session of Spark that can be used",
+                why="the scan needs the session of a driver in this process, not a remote one",
+                fix="pass SparkSession.builder.getOrCreate(), or name a master",
             )
         self._base = base
         self._session = base.newSession()
@@ -104,14 +104,14 @@ class Link:
     def _check_master(self, running: Any, master: str | None) -> None:
         if master not in (None, running.master):
             raise InterfaceError(
-                "Another Spark context runs in this process, with another master.",
-                why="A process has one context.",
-                fix="Pass its SparkSession, or stop it before connecting.",
+                "another Spark context runs in this process, with another master",
+                why="a process has one context",
+                fix="pass its SparkSession, or stop it before connecting",
             )
 
     def _start(self, pyspark: Any) -> Any:
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-            raise InterfaceError("Spark needs Java, and there is none.", fix=_INSTALL)
+            raise InterfaceError("Spark needs Java, and there is none", fix=_INSTALL)
         builder = pyspark.sql.SparkSession.builder
         if self._source.master is not None:
             builder = builder.master(self._source.master)
@@ -124,9 +124,9 @@ class Link:
             failed = True
         assert failed
         raise OperationalError(
-            "Spark could not be started.",
-            why="Java is older than 17, the master cannot be reached, or a setting is wrong.",
-            fix="Start pyspark from the shell with the same master: it says why.",
+            "Spark could not be started",
+            why="Java is older than 17, the master cannot be reached, or a setting is wrong",
+            fix="start pyspark from the shell with the same master: it says why",
         )
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class Link:
     def begin(self) -> Any:
         """Our session, for work that starts now in this thread and can be cancelled."""
         if self._session is None:
-            raise InterfaceError("The database is closed.", fix="Connect again.")
+            raise InterfaceError("the database is closed", fix="connect again")
         silence()
         self._asked = False
         self._session.sparkContext.setJobGroup(self._group, "probe-sql", interruptOnCancel=True)
@@ -195,7 +195,7 @@ def library() -> Any:
     except ImportError:
         pyspark = None  # type: ignore[assignment]
     if pyspark is None:
-        raise InterfaceError("Spark needs the package pyspark.", fix=_INSTALL)
+        raise InterfaceError("Spark needs the package pyspark", fix=_INSTALL)
     return pyspark
 
 

@@ -39,11 +39,11 @@ def check_view(_session: Any, frame: Any, table: str) -> None:
     """
     if not _total(frame._jdf.queryExecution().analyzed()):
         raise OperationalError(
-            f"The view {table} computes what could fail for a row.",
-            why="Whether a query fails must not tell of a row. A view keeps the mode in which it "
-            "was made, and under ANSI a CAST or a sum raises; functions of one's own may, too.",
-            fix="Write try_cast, try_add and the like in the view, or make it while "
-            f"spark.sql.ansi.enabled is false; or save {table} as a table or Parquet files.",
+            f"the view {table} computes what could fail for a row",
+            why="whether a query fails must not tell of a row; a view keeps the mode in which it "
+            "was made, and under ANSI a CAST or a sum raises; functions of one's own may, too",
+            fix="write try_cast, try_add and the like in the view, or make it while "
+            f"spark.sql.ansi.enabled is false; or save {table} as a table or Parquet files",
         )
 
 

@@ -77,10 +77,10 @@ def open_workplace(spill: Path | None) -> Workplace:
         return Workplace(private(base / f"probe-sql-{user}"))
     except OSError:
         raise OperationalError(
-            f"The directory {base} cannot hold what scans spill.",
-            why="It is missing or cannot be written, or somebody else has made probe-sql's place"
-            " in it.",
-            fix='Name another in the policy: [engine] with spill = "/var/tmp".',
+            f"the directory {base} cannot hold what scans spill",
+            why="it is missing or cannot be written, or somebody else has made probe-sql's place"
+            " in it",
+            fix='name another in the policy: [engine] with spill = "/var/tmp"',
         ) from None
 
 

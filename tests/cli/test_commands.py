@@ -118,7 +118,7 @@ def test_a_denial_exits_with_3_and_is_still_an_answer(run: Run) -> None:
 def test_an_exhausted_budget_exits_with_4_and_costs_nothing(run: Run) -> None:
     ended = run("query", *DB, "--epsilon", "50", STEADY)
     assert (ended.code, ended.out) == (4, "")
-    assert "fix: Set epsilon = 4.0 or less" in ended.err
+    assert "fix: set epsilon = 4.0 or less" in ended.err
     assert json.loads(run("budget", *DB, "--format", "json").out)["spent"] == 0
 
 

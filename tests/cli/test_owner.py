@@ -194,7 +194,7 @@ def test_another_users_ledger_is_not_ones_own_to_unlock_or_to_read(
         for words in (["--unlock", system_user()], ["--adopt"]):
             ended = run("ledger", "clinic.duckdb", *words)
             assert ended.code == 1
-            assert "Only the owner of the ledger" in ended.err
+            assert "only the owner of the ledger" in ended.err
         mine = json.loads(run("ledger", "clinic.duckdb", "--format", "json").out)
         assert [entry["outcome"] for entry in mine] == ["answered", "failed: other"]
         other.setattr("probe_sql.ledger.ledger.system_user", lambda: "somebody")

@@ -77,7 +77,7 @@ def test_an_owner_on_whom_it_is_forced_is_refused(server: Server) -> None:
     policy = events.POLICY.format(unit='"row"').replace("tables.events", "tables.seen")
     open_backend(server.url(schema=schema), parse_policy(policy)).close()  # its owner sees all
     run(server, f"ALTER TABLE {schema}.events FORCE ROW LEVEL SECURITY")
-    with pytest.raises(OperationalError, match="The table seen is under row-level security"):
+    with pytest.raises(OperationalError, match="the table seen is under row-level security"):
         open_backend(server.url(schema=schema), parse_policy(policy))
 
 

@@ -101,7 +101,7 @@ def test_a_view_that_may_fail_for_a_row_is_refused_by_name(case: str, server: Se
     """Whether a query fails would tell of the row that it selects, as often as one likes."""
     inner = "CREATE VIEW inner_ AS SELECT g, a::int AS b FROM base"
     url = _made(server, f"CREATE VIEW v AS {_COMPUTED[case]}", inner)
-    with pytest.raises(OperationalError, match="The view v computes") as caught:
+    with pytest.raises(OperationalError, match="the view v computes") as caught:
         open_backend(url, _policy())
     assert "MATERIALIZED VIEW" in str(caught.value)
     assert "canary" not in str(caught.value)

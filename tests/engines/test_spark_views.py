@@ -91,7 +91,7 @@ def test_views_that_may_fail_for_a_row_are_refused_by_name() -> None:
     """They keep the mode in which they were made."""
     for case, sql in _COMPUTED.items():
         session().sql(f"CREATE OR REPLACE TEMP VIEW v AS {sql}")
-        with pytest.raises(OperationalError, match="The view v computes") as caught:
+        with pytest.raises(OperationalError, match="the view v computes") as caught:
             open_backend(session(), _policy())
         assert "try_cast" in str(caught.value), case
         assert caught.value.__cause__ is caught.value.__context__ is None

@@ -186,6 +186,6 @@ def test_the_clock_may_go_backwards(open_ledger: OpenLedger) -> None:
 
 
 def test_no_ledger_is_made_unasked(open_ledger: OpenLedger, path: Path) -> None:
-    with pytest.raises(LedgerError, match="There is no ledger"):
+    with pytest.raises(LedgerError, match="there is no ledger"):
         open_ledger(create=False)
     assert os.listdir(path.parent) == []

@@ -354,7 +354,7 @@ def test_what_cannot_be_adopted(path: Path, open_ledger: OpenLedger, tmp_path: P
     def adopt(at: Path) -> None:
         Ledger.adopt(at, budget=BUDGET, identity="clinic")
 
-    with pytest.raises(LedgerError, match="There is no ledger"):
+    with pytest.raises(LedgerError, match="there is no ledger"):
         adopt(tmp_path / "none.ledger")
     fresh = tmp_path / "fresh.ledger"
     open_ledger(fresh).close()

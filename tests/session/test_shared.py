@@ -49,7 +49,7 @@ def test_the_owner_ends_all(tmp_path: Path) -> None:
     owner = connect(build(tmp_path), POLICY, analyst="maria")
     other = Connection(owner._database, "maria")
     owner.close()
-    with pytest.raises(InterfaceError, match="The database is closed"):
+    with pytest.raises(InterfaceError, match="the database is closed"):
         other.sql(SQL)
 
 

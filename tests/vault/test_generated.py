@@ -83,7 +83,7 @@ def test_a_volatile_column_has_one_value_for_every_scan(more: list[str], tmp_pat
 
 def test_a_column_that_is_computed_on_opening_fails_there_by_name(tmp_path: Path) -> None:
     path = made(tmp_path / "d.duckdb", "r DOUBLE AS (random()), " + CAST)
-    with pytest.raises(OperationalError, match="The table t could not be opened") as caught:
+    with pytest.raises(OperationalError, match="the table t could not be opened") as caught:
         open_backend(path, rules())
     assert "generated columns" in str(caught.value)
     assert "unknown" not in str(caught.value)

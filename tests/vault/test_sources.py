@@ -175,7 +175,7 @@ def test_formats_are_known_by_suffix_or_mark(tmp_path: Path) -> None:
     ("source", "error", "words"),
     [
         ("missing.duckdb", OperationalError, "no file"),
-        ("missing-*.parquet", OperationalError, "No file matches"),
+        ("missing-*.parquet", OperationalError, "no file matches"),
         (".", OperationalError, "directory"),
         ("notes.txt", OperationalError, "neither"),
         ("no*s.txt", InterfaceError, "does not say"),

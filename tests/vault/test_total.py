@@ -100,7 +100,7 @@ def test_moments_that_cannot_be_read_are_found_on_opening(tmp_path: Path, sign: 
     path = tmp_path / "people.parquet"
     seen = pa.array(values, pa.int64()).cast(pa.timestamp("ms"))
     pq.write_table(frame(seen=seen), path)
-    with pytest.raises(OperationalError, match="The table people could not be opened") as caught:
+    with pytest.raises(OperationalError, match="the table people could not be opened") as caught:
         open_backend(path, policy())
     assert "moments out of range" in str(caught.value)
     assert str(2**62) not in str(caught.value)
@@ -145,7 +145,7 @@ def test_a_frame_opens_or_is_refused_and_then_no_row_decides(
             measured(backend, having)
         backend.close()
     else:
-        assert "The table people could not be opened" in caught.what
+        assert "the table people could not be opened" in caught.what
         assert SECRET not in repr(caught) + str(caught)
         assert caught.__cause__ is None
         assert caught.__context__ is None
@@ -216,7 +216,7 @@ def test_a_view_of_the_owners_fails_for_no_row(tmp_path: Path, kind: str) -> Non
     ],
 )
 def test_a_view_that_cannot_be_made_total_is_refused_by_name(tmp_path: Path, sql: str) -> None:
-    with pytest.raises(OperationalError, match="The view people could not be opened") as caught:
+    with pytest.raises(OperationalError, match="the view people could not be opened") as caught:
         open_backend(views(tmp_path / "people.duckdb", sql), policy())
     assert "TRY_CAST" in str(caught.value)
     assert SECRET not in str(caught.value)

@@ -122,7 +122,7 @@ def test_many_distinct_counts_spill_instead_of_failing(tmp_path: Path, temporary
         except ScanError as error:
             outcomes[memory] = [error.what[:28]]
         backend.close()
-    assert outcomes == {"44MB": ["The scan ran out of memory, "], "256MB": [200_000, 0, 0, 0]}
+    assert outcomes == {"44MB": ["the scan ran out of memory, "], "256MB": [200_000, 0, 0, 0]}
     assert not names(temporary)
 
 

@@ -77,7 +77,7 @@ SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsil
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = -1)
 --! AccuracyError: epsilon = 1000000000.0 is out of range (0,
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = 1e9)
---! BudgetExhausted: The query may cost epsilon
+--! BudgetExhausted: the query may cost epsilon
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = 5)
 --! AccuracyError: epsilon must be a number
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = 'inf')

@@ -1,4 +1,4 @@
-"""One analyst's walk of a query: plan, look at what public facts decide, spend, answer."""
+"""Answer one analyst's query: plan, decide what public facts decide, spend, compose."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def marked(accuracy: Accuracy, doubt: float, capped: bool) -> Guarantee:
 
 
 def or_else(first: Guarantee, other: Guarantee) -> Guarantee:
-    """Before a run that may end in two ways: the bounds that both keep, and both in guarantees."""
+    """Join the promises of a run with two possible ends: bounds that both keep, and both texts."""
     return Guarantee(
         first.fnr if first.fnr == other.fnr else None,
         first.fpr if first.fpr == other.fpr else None,

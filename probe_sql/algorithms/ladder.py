@@ -1,4 +1,4 @@
-"""`ladder`: one number for the condition, sharpened until the other groups say it suffices."""
+"""`ladder`: one noisy number for the condition, revealed at finer levels until both bounds hold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHOLE = "the condition"  # its name in the trace
 
 
 class Ladder:
-    """Both kinds of error bounded, at the coarsest noise that allows it.
+    """Bounds both kinds of error, at the coarsest noise that allows it.
 
     Privacy: the one number comes from `Meter.reveal` alone, each level charged before it is
     drawn; a group loses the finest level at which it was revealed. Values that the answer
@@ -80,7 +80,7 @@ class Ladder:
 
 
 def _scoped(accuracy: Accuracy) -> Accuracy:
-    """The mirrored run bounds false groups one by one in any case."""
+    """Ask a mirrored run for a rate: it bounds false groups one by one in any case."""
     return replace(accuracy, fpr_scope="rate") if accuracy.primary == "fpr" else accuracy
 
 
@@ -205,7 +205,7 @@ class _Run:
         self.walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height))
 
     def outcome(self) -> Outcome:
-        """Climb until every answer is fixed, or to the end of the budget."""
+        """Reveal finer levels until every group is decided, or the budget ends."""
         accuracy, top = self.task.accuracy, self.levels.height
         marking = accuracy.on_exhausted == "mark" or accuracy.fpr_scope == "group"
         try:

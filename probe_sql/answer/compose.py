@@ -46,7 +46,7 @@ class Estimate:
 
 
 def returned_groups(outcome: Outcome) -> NDArray[np.int64]:
-    """Places of the returned groups in the key domain, ascending."""
+    """Indexes of the returned groups in the key domain, ascending."""
     return np.flatnonzero(outcome.returned).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""The largest groups: which of those shown are surely among them, and where others may hide.
+"""The largest groups: which of those shown are surely among them, and which others may be.
 
 All groups were released and sorted, so what is said here of groups that are not shown is
 post-processing of what was charged.

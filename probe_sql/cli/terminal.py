@@ -198,7 +198,7 @@ def unwritable(error: OSError, why: str) -> OperationalError:
 
 
 def drop(stream: TextIO) -> None:
-    """Let what waits in a stream that cannot be written go nowhere, in silence."""
+    """Discard what a stream still holds that cannot be written, without an error."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""Anchors: small files outside the ledger that remember how far it had come.
+"""Anchors: small files outside the ledger, each with the number and hash of its latest row.
 
 One lies beside the ledger, one in the state directory of whoever uses it. An anchor may
 lag behind its ledger (a crash between commit and anchor), and is never ahead of it.

@@ -263,7 +263,7 @@ class Book:
         self.analysts[row.analyst] = self.spent_by(row.analyst) + change
 
     def _begin(self, row: Row) -> bool:
-        """An event with a number of its own; whether it can be."""
+        """Apply an event that has a number of its own; False where it cannot be."""
         if row.event == "reserved":
             hold = None if row.hold is None else Hold.load(row.hold)
             state: Literal["scanning", "drawing"] = "drawing" if hold is None else "scanning"
@@ -283,7 +283,7 @@ class Book:
         return row.event == "carried"
 
     def _go_on(self, row: Row) -> tuple[int, bool]:
-        """A reservation draws or ends: what that changes in the totals, and whether it can be."""
+        """Apply that a reservation draws or ends: the change of totals, and whether it can be."""
         before = self.open.pop(row.number)
         if row.event == "drawing":
             self.open[row.number] = replace(before, state="drawing")

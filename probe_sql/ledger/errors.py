@@ -125,19 +125,19 @@ TOO_MANY_HOLDS = Refusal(
 
 
 def no_file(path: Path, mode: int) -> LedgerError:
-    """Something that is no regular file is in the ledger's place."""
+    """The error where the ledger's path leads to something that is no regular file."""
     kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
     return NO_FILE.error(path, thing=next((what for is_a, what in kinds if is_a(mode)), "a device"))
 
 
 def unlisted(analyst: str | None) -> LedgerError:
-    """The policy names its analysts, and this is none of them."""
+    """The error for an analyst whom the policy does not name, where it names any."""
     who = "a query without an analyst's name" if analyst is None else f"the analyst {analyst!r}"
     return UNLISTED.error(who=who)
 
 
 def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
-    """Nothing to unlock."""
+    """The error for a user without a failed scan, who needs no unlocking."""
     names = ", ".join(sorted(others))
     return NOT_STOPPED.error(
         user=user, others=f"unlock one of: {names}" if names else "nobody has one"
@@ -160,7 +160,7 @@ def stopped(user: str, charged: float | None = None) -> Stopped:
 
 
 def exhausted(*, asked: Loss, left: Loss, failure: Loss, analyst: str | None) -> BudgetExhausted:
-    """The query does not fit; `analyst` if it is their own budget that is too small."""
+    """The error for a query above the budget that is left; `analyst` where it is their own."""
     whose = "the database" if analyst is None else f"the analyst {analyst!r}"
     if not left.units:
         fix = "the budget is spent; only the owner of the data may raise it"

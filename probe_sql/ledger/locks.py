@@ -83,7 +83,7 @@ class Presence:
                 self.alive(match[1])
 
     def close(self) -> None:
-        """Let go: whatever this process still holds counts as given up."""
+        """Release the lock: whatever this process still holds counts as given up."""
         with self._lock:
             if self._held is not None:
                 name, descriptor = self._held
@@ -104,7 +104,7 @@ class Presence:
 
 
 class Turns:
-    """Scans run side by side, but for one that runs alone: it waits, and keeps others waiting."""
+    """Lets scans run side by side, or one alone, which waits for others and holds up new ones."""
 
     def __init__(self, ledger: Path, mode: int) -> None:
         self._scans = ledger.with_name(ledger.name + ".scans")

@@ -1,4 +1,4 @@
-"""The log on disk, believed only after it was checked: rows, file, place and anchors."""
+"""The log on disk: rows, file, place and anchors are checked before they are used."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ class Store:
             self._connection = None
 
     def after_fork(self) -> None:
-        """Let go, on either side; in the child the forking thread is the only one."""
+        """Release the lock, on either side; in the child the forking thread is the only one."""
         self.lock.release()
 
 

@@ -1,4 +1,4 @@
-"""Monotone formulas over numbered atoms: no negation, so truth only ever helps.
+"""Monotone formulas over numbered atoms: AND and OR without negation.
 
 How large one may be is limited, so that simplifying it takes bounded time.
 """

@@ -100,7 +100,7 @@ def _audit(path: Path, identity: str, policy: Policy) -> bool:
 
 
 def _open_to_others(path: Path) -> tuple[str, ...]:
-    """Who may write the ledger's directory can remove it, and begin a fresh budget with it."""
+    """Warn where others may write the ledger's directory: they could begin a fresh budget."""
     folder = Path(os.path.realpath(path)).parent
     mode = folder.stat().st_mode if folder.exists() else 0
     whom = [

@@ -17,12 +17,12 @@ from probe_sql.sql.scalar import Scalar
 
 @dataclass(slots=True)
 class Apart:
-    """The only place that is asked whether filters exclude each other."""
+    """Decides whether filters exclude each other, and remembers each pair that does."""
 
     _relied: set[frozenset[bytes]] = field(default_factory=set)
 
     def all(self, first: Sequence[Scalar | None], second: Sequence[Scalar | None]) -> bool:
-        """Whether no row can pass a filter of both; whoever hears yes may count on it."""
+        """Whether no row can pass a filter of both; where it says yes, the scan enforces it."""
         pairs = [(a, b) for a in first for b in second]
         found: set[frozenset[bytes]] = set()
         for a, b in pairs:

@@ -34,7 +34,7 @@ _FRACTION = re.compile(r"\d{1,70}(/[1-9]\d{0,30})?", re.ASCII)
 
 
 class Findings:
-    """Problems of one value, under the path of the value."""
+    """Problems of one value, under its path."""
 
     __slots__ = ("at", "problems")
 

@@ -1,4 +1,4 @@
-"""What a scan computes of one row: every expression once, and each under the database's own net.
+"""What a scan computes of one row: every expression once, each inside of the database's TRY.
 
 The inner SELECT `r` holds the keys `k0`, ..., the filters `f0`, ..., what must be there `p0`, ...,
 values that are told apart `x0`, ... and what sums add before it is clamped, `v0`, ... Aggregates
@@ -37,7 +37,7 @@ _SUM_DIGITS = 28  # of a sum of such decimals
 
 
 def net(node: exp.Expr) -> exp.Expr:
-    """A computed expression under the database's net: NULL where it fails, whatever it is."""
+    """Wrap a computed expression in TRY: NULL where it fails, whatever it is."""
     if isinstance(node.unnest(), _PLAIN):
         return node.copy()
     return exp.Anonymous(this=TRY, expressions=[node.copy()])

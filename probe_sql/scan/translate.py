@@ -103,7 +103,7 @@ class Translator(ABC):
         return form(Call(name, values, types, self.refused))
 
     def tried(self, node: exp.Anonymous) -> exp.Expr:
-        """What stands under DuckDB's net; its translation is total by itself."""
+        """Translate what stands inside of DuckDB's TRY; the translation is total by itself."""
         return self.translate(node.expressions[0])
 
     def refused(self, what: str, why: str | None = None, fix: str | None = None) -> Refused:

@@ -1,4 +1,4 @@
-"""Bind a parsed SELECT against a policy: the one entrance of the SQL front.
+"""Bind a parsed SELECT against a policy; `bind_sql` is the only way into this room.
 
 The passes in order: FROM and WHERE (relation), GROUP BY (keys), SELECT (outputs), HAVING
 (aggregate), ORDER BY and LIMIT. Each fails closed. Without GROUP BY all rows are one group, and

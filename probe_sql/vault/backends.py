@@ -1,4 +1,4 @@
-"""`open_backend`: the one way in, to whatever holds the rows."""
+"""Open whatever holds the rows; `open_backend` is the only way."""
 
 from __future__ import annotations
 

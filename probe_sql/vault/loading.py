@@ -266,9 +266,12 @@ def _load_private(
     policy: Policy | None,
     declared: Table | None,
 ) -> None:
-    """Privacy: schemas are public, so they must not depend on rows. DuckDB would guess the
+    """Show the rows of a private table in the types that the policy gives it.
+
+    Privacy: schemas are public, so they must not depend on rows. DuckDB would guess the
     types of CSV columns and pandas objects from values; here the policy gives them, and a
-    value that does not fit becomes NULL instead of an error."""
+    value that does not fit becomes NULL instead of an error.
+    """
     types = {} if declared is None else _declared_types(connection, policy, declared)
     if isinstance(source, Files) and source.format == "parquet":
         people = declared is not None and declared.unit.column is not None

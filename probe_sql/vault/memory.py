@@ -1,4 +1,4 @@
-"""What becomes of exact values and noise once they were used: overwritten, and in no traceback.
+"""Overwrite exact values and noise after use, and keep them out of tracebacks.
 
 An exception can come between any two steps (Ctrl-C, a soft time-out), and Python keeps the
 variables of every function that it leaves. So arrays that hold a secret are scratch, which
@@ -56,7 +56,7 @@ class Scratch:
 
 
 def sealed(work: Callable[P, R]) -> Callable[P, R]:
-    """A border: errors cross it as they are, without the variables of the frames behind it.
+    """Have errors leave a function as they are, without the variables of its frames.
 
     Privacy: a frame of a traceback holds what its function held when it was left, exact values and
     noise among it. Line numbers stay for whoever mends the engine. A second exception while

@@ -1,4 +1,4 @@
-"""The noise of one measure on its way from coarse to fine, for each group."""
+"""The noise of one measure at the level revealed last, for each group."""
 
 from __future__ import annotations
 

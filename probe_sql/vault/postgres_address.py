@@ -1,4 +1,4 @@
-"""The URL of a PostgreSQL database, and what may be said where it leads nowhere."""
+"""Read the URL of a PostgreSQL database, and say why a connection failed."""
 
 from __future__ import annotations
 
@@ -116,8 +116,11 @@ def shorter(timeout: str, milliseconds: str) -> str:
 
 
 def _parts(url: str) -> _Parts:
-    """Privacy: a character of the password that was not encoded must not end it early, so that
-    the rest would be taken for a host and named. Where that can be, the URL is refused."""
+    """Cut a URL into its parts.
+
+    Privacy: a character of the password that was not encoded must not end it early, so that
+    the rest would be taken for a host and named. Where that can be, the URL is refused.
+    """
     found = _URL.fullmatch(url.strip())
     if found is None or any("@" in (part or "") for part in (found["path"], found["query"])):
         raise _unreadable()

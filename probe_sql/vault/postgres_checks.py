@@ -122,7 +122,7 @@ SELECT
 
 
 def hidden(table: str) -> OperationalError:
-    """Row-level security applies to the role, or to the owner of a view."""
+    """The error where row-level security applies to the role, or to the owner of a view."""
     return OperationalError(
         f"the table {table} is under row-level security, which hides rows from this role",
         why="answers would be about the rows that the role happens to see, perhaps none of them",
@@ -143,7 +143,7 @@ def forbidden(table: str, column: str | None = None) -> OperationalError:
 
 
 def unreadable(table: str) -> OperationalError:
-    """The role may name the table, and not read it."""
+    """The error where the role may name the table, and not read it."""
     return OperationalError(
         f"the server does not let this role read {table}",
         why="it is a view whose owner may not read what it shows",
@@ -152,7 +152,7 @@ def unreadable(table: str) -> OperationalError:
 
 
 def unfixed(table: str, foreign: bool) -> OperationalError:
-    """Two scans of one query could see different rows, or a row that is two."""
+    """The error where two scans of one query could see different rows, or a row that is two."""
     if foreign:
         return OperationalError(
             f"the table {table} is a foreign table, or shows one",
@@ -168,7 +168,7 @@ def unfixed(table: str, foreign: bool) -> OperationalError:
 
 
 def computed(table: str) -> OperationalError:
-    """Reading a row could raise: then whether a query fails would tell of it."""
+    """The error where reading a row could raise, so that a failing query would tell of it."""
     return OperationalError(
         f"the view {table} computes, and its rows are computed anew by every query",
         why="what it computes may fail for one row, and whether a query fails must not tell of it. "
@@ -180,7 +180,7 @@ def computed(table: str) -> OperationalError:
 
 
 def alike(table: str, column: str) -> OperationalError:
-    """The type of the person's column has no equality."""
+    """The error where the type of the person's column has no equality."""
     return OperationalError(
         f"people in {table} cannot be told apart by {column}",
         why="PostgreSQL cannot say of two values of its type whether they are equal",

@@ -240,7 +240,10 @@ class SparkRemote:
         return self._run(work, watch=watch)
 
     def _scanned(self, table: Table) -> str:
-        """Privacy: until its rows are bounded, nothing of a table of people can be counted."""
+        """The view that a scan of the table reads.
+
+        Privacy: until its rows are bounded, nothing of a table of people can be counted.
+        """
         if table.unit.column is None:
             return self._view(table.name)
         if table.name not in self._bounded:

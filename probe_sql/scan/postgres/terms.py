@@ -165,7 +165,7 @@ class PostgresTranslator(Translator):
         return exp.Is(this=operand(value), expression=node.expression.copy())
 
     def tried(self, node: exp.Anonymous) -> exp.Expr:
-        """What stands under DuckDB's net."""
+        """Translate what stands inside of DuckDB's TRY."""
         inner = node.expressions[0]
         return self._present(inner) if PRESENT in node.meta else self.translate(inner)
 

@@ -6,7 +6,7 @@ Everything suggested is public: it comes from the policy and from public tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -127,10 +127,8 @@ def _in_use(text: str, catalogue: Catalogue) -> list[str]:
 
 
 def _matching(start: str, candidates: Iterable[str], kind: str) -> list[Suggestion]:
-    return list(_starting(start, candidates, kind))
-
-
-def _starting(start: str, candidates: Iterable[str], kind: str) -> Iterator[Suggestion]:
-    for candidate in candidates:
-        if candidate.lower().startswith(start.lower()) and candidate != start:
-            yield Suggestion(candidate, len(start), kind)
+    return [
+        Suggestion(candidate, len(start), kind)
+        for candidate in candidates
+        if candidate.lower().startswith(start.lower()) and candidate != start
+    ]

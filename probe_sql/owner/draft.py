@@ -9,7 +9,7 @@ from probe_sql.policy.names import bare, dotted
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.backends import open_backend
-from probe_sql.vault.sources import Files, Source, classify, is_remote, layout
+from probe_sql.vault.sources import Files, classify, is_remote, layout
 
 _HEAD = """\
 # Policy of {name}: everything about it that is public.
@@ -54,7 +54,8 @@ def draft(source: Any, name: str = "the database", *, header: bool = False) -> s
     Privacy: the first line of a CSV file may be a row. Nothing of it is read or written unless
     `header` says that it names the columns.
     """
-    untyped = not is_remote(source) and _is_csv(classify(source))
+    files = None if is_remote(source) else classify(source)
+    untyped = isinstance(files, Files) and files.format == "csv"
     if untyped and not header:
         schemas: Schemas = {table: {} for table in layout(source, None).private}
     else:
@@ -99,7 +100,3 @@ def _use(type_: SqlType, untyped: bool) -> str:
     if type_.kind in (Kind.TEXT, Kind.BOOLEAN):
         return f'{type_.name}: {{}} for WHERE only; keys = ["...", "..."] for GROUP BY'
     return f"{type_.name}: for WHERE only"
-
-
-def _is_csv(found: Source) -> bool:
-    return isinstance(found, Files) and found.format == "csv"

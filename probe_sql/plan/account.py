@@ -18,7 +18,6 @@ from probe_sql.plan.apart import Apart
 from probe_sql.plan.normal import Measure
 from probe_sql.plan.sensitivity import row_bounds
 from probe_sql.plan.tally import Tally, Term
-from probe_sql.sql.scalar import Scalar
 
 
 def row_types(
@@ -30,7 +29,8 @@ def row_types(
     which a row moves them sum to at most 1; the loss is linear in these parts, so it is largest
     where the row moves one of them wholly and the others not at all.
     """
-    filters = [_filters(measure, tallies) for measure in measures]
+    used = [{term.tally for term in m.scan.terms} | set(m.scan.guards) for m in measures]
+    filters = [[tallies[index].filter for index in sorted(each)] for each in used]
     shared = sharing(measures, tallies, apart)
     together = [
         [
@@ -123,11 +123,6 @@ def _whole(
     if any(row_bounds(terms, tallies, apart)[0] < 0 for terms in (first, second)):
         return None
     return left[0][0]
-
-
-def _filters(measure: Measure, tallies: Sequence[Tally]) -> list[Scalar | None]:
-    used = {term.tally for term in measure.scan.terms} | set(measure.scan.guards)
-    return [tallies[index].filter for index in sorted(used)]
 
 
 def _cliques(

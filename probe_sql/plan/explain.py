@@ -15,7 +15,6 @@ from probe_sql.plan.doubt import Doubt, doubt, svg
 from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
-from probe_sql.plan.tally import Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
 from probe_sql.text import in_html, plural, visible
 
@@ -231,15 +230,12 @@ def normal_form(plan: Plan, number: int) -> str:
     """An atom, `sign * measure > threshold`, written out."""
     atom, public = plan.atoms[number], plan.origins[number].threshold
     body = plan.measures[atom.measure].text
-    right = str(atom.threshold) if public is None else _threshold_text(public)
+    right = str(atom.threshold)
+    if public is not None:
+        right = f"integer from {', '.join(scalar.ast.name for _, scalar in public.parts)}"
     if atom.sign > 0:
         return f"{body} > {right}"
     return f"-({body}) > {right}" if " " in body else f"-{body} > {right}"
-
-
-def _threshold_text(threshold: Threshold) -> str:
-    parts = [scalar.ast.name for _, scalar in threshold.parts]
-    return f"integer from {', '.join(parts)}"
 
 
 # --- text ------------------------------------------------------------------------------

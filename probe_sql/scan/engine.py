@@ -120,7 +120,9 @@ class RemoteEngine:
 
     def rows(self, _table: Table, source: Sequence[str]) -> exp.Expr:
         """The private table as a relation with the alias `t`, in the engine's terms."""
-        return _qualified(source, "t")
+        names = [build.name(part, quoted=True) for part in source]
+        parts = dict(zip(("this", "db", "catalog"), reversed(names), strict=False))
+        return exp.Table(**parts, alias=exp.TableAlias(this=build.name("t")))
 
     def written_out(self, _relations: Sequence[PublicRelation]) -> Mapping[str, exp.Select]:
         """The public relations that stand in the statement itself; none where they are views."""
@@ -146,13 +148,6 @@ def public_relations(scan: Scan) -> tuple[PublicRelation, ...]:
         columns = {name: kinds.of(build.column(name, join.alias)) for name in join.table.columns}
         found.append(PublicRelation(f"{_PUBLIC}{join.alias}", join.table.name, columns))
     return tuple(found)
-
-
-def _qualified(parts: Sequence[str], alias: str) -> exp.Table:
-    names = [build.name(part, quoted=True) for part in parts]
-    known = exp.TableAlias(this=build.name(alias))
-    qualified = dict(zip(("this", "db", "catalog"), reversed(names), strict=False))
-    return exp.Table(**qualified, alias=known)
 
 
 def _expressions(scan: Scan) -> Iterator[tuple[exp.Expr, Span | None]]:

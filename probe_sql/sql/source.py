@@ -14,7 +14,7 @@ OPEN = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 # Words that sqlglot parses without keeping their span.
-_UNPLACED = frozenset(
+_UNSPANNED = frozenset(
     {
         "NULL", "TRUE", "FALSE", "IS", "NOT", "CURRENT_DATE", "CURRENT_TIMESTAMP", "INTERVAL",
         "+", "-", "*", "/", "=", "<", ">", "<=", ">=", "<>", "!=",
@@ -102,23 +102,18 @@ class Source:
 
     def _past_unspanned(self, last: int) -> int:
         """The last of the words after `last` that have no span of their own."""
-        while self._unspanned(last + 1):
+        while last + 1 < len(self.tokens) and self._word(last + 1) in _UNSPANNED:
             last += 1
         if self._word(last) == "INTERVAL":
             last = min(last + 2, len(self.tokens) - 1)
         return last
 
-    def _unspanned(self, index: int) -> bool:
-        return index < len(self.tokens) and self._word(index) in _UNPLACED
-
-    def _next_is(self, index: int, kind: TokenType) -> bool:
-        return index + 1 < len(self.tokens) and self.tokens[index + 1].token_type == kind
-
     def _with_name(self, node: exp.Expr, first: int, last: int) -> tuple[int, int]:
         """A call from its name to its parenthesis, where only its arguments have a span."""
         if not isinstance(node, exp.Func):
             return first, last
-        if self._next_is(first, TokenType.L_PAREN):
+        following = self.tokens[first + 1 : first + 2]
+        if following and following[0].token_type == TokenType.L_PAREN:
             return first, last + 1 if first == last else last
         if first > 1 and self.tokens[first - 1].token_type == TokenType.L_PAREN:
             return first - 2, last

@@ -61,7 +61,10 @@ def _parse(sql: str, parameters: Sequence[Any]) -> Statement:
     _check_unicode(sql)
     explained = _EXPLAIN.match(sql)
     # sqlglot swallows everything after EXPLAIN as one token, so blank the word out.
-    body_text = sql if explained is None else _blank(sql, explained.start(1), explained.end(1))
+    body_text = sql
+    if explained is not None:
+        start, end = explained.span(1)
+        body_text = sql[:start] + " " * (end - start) + sql[end:]
     source = Source(sql, tuple(_tokenize(body_text)))
     tokens = _one_statement(source)
     if not tokens:
@@ -88,10 +91,6 @@ def _check_unicode(text: str) -> None:
             "the query holds half of a surrogate pair, which is no character",
             fix="decode the text as UTF-8 before it is sent",
         ) from None
-
-
-def _blank(sql: str, start: int, end: int) -> str:
-    return sql[:start] + " " * (end - start) + sql[end:]
 
 
 def _tokenize(sql: str) -> list[Token]:

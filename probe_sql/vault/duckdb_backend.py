@@ -261,10 +261,9 @@ def _key_rows(connection: Connection, sql: str, outputs: Sequence[int]) -> list[
     if not any(zoned):
         return found
     return [
-        tuple(_in_utc(v) if zone else v for v, zone in zip(row, zoned, strict=True))
+        tuple(
+            value.replace(tzinfo=UTC) if zone and isinstance(value, datetime) else value
+            for value, zone in zip(row, zoned, strict=True)
+        )
         for row in found
     ]
-
-
-def _in_utc(value: Any) -> Any:
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value

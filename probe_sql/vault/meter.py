@@ -130,7 +130,8 @@ class VaultMeter:
 
     def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
         """Whether all these (measure, epsilon, groups) together stay within the limit."""
-        costs = [*self._costs(draws), *self._further(reveals)]
+        costs: list[Cost] = [(at, self._steps(epsilon), groups) for at, epsilon, groups in draws]
+        costs += self._further(reveals)
         if self._caps.column is not None:
             totals = self._totals + self._held[:, np.newaxis]
             for measure, steps, groups in costs:
@@ -160,9 +161,6 @@ class VaultMeter:
             for row_type in self._types[measure]:
                 losses[row_type] += more
         return Loss.drawn(self._caps.worst(losses))
-
-    def _costs(self, draws: Sequence[Draw]) -> list[Cost]:
-        return [(measure, self._steps(epsilon), groups) for measure, epsilon, groups in draws]
 
     def _further(self, reveals: Sequence[Draw]) -> list[Cost]:
         """What levels cost beyond those that were revealed; one level for each measure."""

@@ -83,7 +83,9 @@ class Pool(Generic[T]):
                         raise scan_error(Failure.CLOSED)
                     if self._queue[0] is ticket:
                         if self._idle:
-                            return self._pick(known)
+                            idle = self._idle
+                            best = next((i for i, one in enumerate(idle) if one is known), -1)
+                            return idle.pop(best)
                         if len(self._members) + self._making < self._size:
                             self._making += 1
                             break
@@ -98,10 +100,6 @@ class Pool(Generic[T]):
                 self._changed.notify_all()
         made = self._made()
         return self._take(watch, known) if made is None else made
-
-    def _pick(self, known: T | None) -> T:
-        found = [index for index, member in enumerate(self._idle) if member is known]
-        return self._idle.pop(found[0] if found else -1)
 
     def _made(self) -> T | None:
         """A new member, lent; None where there can be no more than there are."""

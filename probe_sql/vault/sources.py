@@ -302,17 +302,14 @@ def table_format(
                 return "Delta"
             if listed(f"{folder}/.hoodie") is not None:
                 return "Hudi"
-            if any(_iceberg(name) for name in listed(f"{folder}/metadata") or ()):
+            metadata = listed(f"{folder}/metadata") or ()
+            if any(n == "version-hint.text" or ".metadata.json" in n for n in metadata):
                 return "Iceberg"
             above = os.path.dirname(folder)
             if above == folder or above.endswith(":"):
                 break
             folder = above
     return None
-
-
-def _iceberg(name: str) -> bool:
-    return name == "version-hint.text" or ".metadata.json" in name
 
 
 def _names(folder: str) -> Sequence[str] | None:

@@ -47,7 +47,6 @@ _HINTS = {
     "logicalor": "use COUNT_IF(condition) > 0",
     "logicaland": "use COUNT_IF(NOT condition) = 0",
     "percentilecont": "use QUANTILE_DISC(x, p): it needs no interpolation",
-    "quantile": "use QUANTILE_DISC(x, p)",
     "anyvalue": "use MIN or MAX",
     "first": "use MIN or MAX",
 }
@@ -253,7 +252,7 @@ class Aggregates:
             return Call("count", None, both(condition, test), None, text, span, filter_text=words)
         if isinstance(node, exp.Count):
             return self._count(node, condition, text, span)
-        if isinstance(node, exp.PercentileDisc):
+        if isinstance(node, exp.PercentileDisc | exp.Quantile):
             return self._quantile(node, condition, text, span)
         if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileDisc):
             raise Refused("WITHIN GROUP is not supported", fix="QUANTILE_DISC(x, p)", span=span)
@@ -324,21 +323,23 @@ class Aggregates:
         return Call("count", argument, condition, None, text, span, argument, words)
 
     def _quantile(
-        self, node: exp.PercentileDisc, condition: Scalar | None, text: str, span: Span | None
+        self, node: exp.Expr, condition: Scalar | None, text: str, span: Span | None
     ) -> Call:
-        check_parts(node, ("this", "expression"), self.source, "QUANTILE_DISC")
-        if node.expression is None:
+        part = "quantile" if isinstance(node, exp.Quantile) else "expression"
+        check_parts(node, ("this", part), self.source, "QUANTILE_DISC")
+        written = node.args.get(part)
+        if written is None:
             raise SqlError(
                 "QUANTILE_DISC takes a column and a share", fix="quantile_disc(x, 0.9)", span=span
             )
-        share = Expressions(self.source, self.scope).bind(node.expression).constant
+        share = Expressions(self.source, self.scope).bind(written).constant
         good = isinstance(share, Fraction) and 0 < share <= 1 and share.denominator <= 10**6
         if not good:
             raise SqlError(
                 "the share of QUANTILE_DISC is a number above 0 and at most 1, with at most "
                 "six decimals",
                 fix="quantile_disc(x, 0.9); MIN(x) for the share 0",
-                span=self.source.span(node.expression) or span,
+                span=self.source.span(written) or span,
             )
         assert isinstance(share, Fraction)
         argument = self._argument(node.this, clamped=False)

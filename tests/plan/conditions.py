@@ -156,7 +156,7 @@ CONDITIONS = tuple(
         ("median(age) <= 30", "quantile_disc(age, 0.5) <= 30"),
         ("median(age) = 65", "quantile_disc(age, 0.5) = 65"),
         ("median(cost) BETWEEN 1 AND 500", "quantile_disc(cost, 0.5) BETWEEN 1 AND 500"),
-        ("quantile_disc(age, 0.25) > 0",),
+        ("quantile_disc(age, 0.25) > 0", "quantile(age, 0.25) > 0"),
         ("quantile_disc(age, 0.75) <= 65",),
         ("quantile_disc(age, 1) > 65",),
         ("quantile_disc(score, 0.5) FILTER (WHERE urgent) < 1",),

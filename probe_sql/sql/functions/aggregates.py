@@ -39,4 +39,6 @@ AGGREGATES = (
               "the lower of the two middle values where their number is even", order=True),
     Aggregate("quantile_disc", exp.PercentileDisc, ("QUANTILE_DISC(x, p)",), "0 < p <= 1",
               order=True, plain=False),
+    Aggregate("quantile", exp.Quantile, ("QUANTILE(x, p)",), "another name of QUANTILE_DISC",
+              order=True, plain=False),
 )  # fmt: skip

@@ -15,9 +15,13 @@ from probe_sql.errors import InterfaceError
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.links import known_as, remember
 from probe_sql.measuring import Task
-from probe_sql.plan.plan import Plan, make_plan
+from probe_sql.plan.plan import Plan, make_plan, plan_bound
 from probe_sql.policy import Policy, load_policy
 from probe_sql.policy.read import check_unchanged
+from probe_sql.sql.bind import bind
+from probe_sql.sql.blocks import take_apart
+from probe_sql.sql.script import Script
+from probe_sql.sql.text import read, text_statement
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
@@ -43,8 +47,19 @@ class Database:
         ledger = self.ledger if login is None else self.ledger.login(login)
         return replace(self, backend=self.backend.session(), ledger=ledger, shared=True)
 
+    def question(
+        self, query: str, parameters: Sequence[Any] = (), **accuracy: Any
+    ) -> Plan | Script:
+        """Plan a query of one block, or take it apart; free of charge, reads no private row."""
+        text = read(query, parameters)
+        script = take_apart(text, self.policy)
+        if script is not None:
+            return script
+        bound = bind(text_statement(text), self.policy)
+        return plan_bound(bound, self.policy, engine=self.backend.engine, **accuracy)
+
     def plan(self, query: str, parameters: Sequence[Any] = (), **accuracy: Any) -> Plan:
-        """Plan a query; free of charge, reads no private row."""
+        """Plan a query of one block; free of charge, reads no private row."""
         engine = self.backend.engine
         return make_plan(query, self.policy, parameters, engine=engine, **accuracy)
 

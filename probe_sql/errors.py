@@ -8,8 +8,9 @@ The names of PEP 249 are members of the same hierarchy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from probe_sql.text import plural, visible, visible_lines
 
@@ -40,6 +41,8 @@ class ProbeError(Exception):
         self.fix = fix
         self.sql = sql
         self.span = span
+        self.released: Mapping[str, Any] = {}
+        """Answers of private blocks that were charged before this went wrong, by their names."""
 
     def located(self, sql: str) -> ProbeError:
         """Attach the SQL text, so that the span can be shown; return self."""

@@ -14,18 +14,23 @@ from probe_sql.algorithms.sentences import Listed, sentence
 from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.content import Privacy
 from probe_sql.answer.values import Answer, Denied
+from probe_sql.blocks import Asker, Outline, outline
 from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
-from probe_sql.errors import InterfaceError, NotSupportedError, SqlError
+from probe_sql.errors import InterfaceError, NotSupportedError, Refused, SqlError
 from probe_sql.ledger import BudgetState, Entry
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
 from probe_sql.plan.explain import Explanation, explain
-from probe_sql.plan.plan import Plan, make_plan
+from probe_sql.plan.plan import Plan, plan_bound
 from probe_sql.plan.tally import Engine
 from probe_sql.policy import Policy, load_policy
 from probe_sql.scan.engine import DUCKDB
+from probe_sql.sql.bind import bind
+from probe_sql.sql.blocks import take_apart
+from probe_sql.sql.script import Script
+from probe_sql.sql.text import read, text_statement
 from probe_sql.vault.addresses import holds_secret
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.memory import sealed
@@ -57,7 +62,7 @@ def explain_only(
     query: str, policy: Policy | str | os.PathLike[str],
     parameters: Sequence[Any] | None = (), *,
     source: Any = None, **accuracy: Any,
-) -> Explanation:  # fmt: skip
+) -> Explanation | Outline:  # fmt: skip
     """Explain a query without a ledger; with a source, by its types, else by the policy's.
 
     Privacy: of a source only the schema is looked at, so no private row decides what is said.
@@ -73,7 +78,11 @@ def explain_only(
             engine = backend.engine
         finally:
             backend.close()
-    return explain(make_plan(query, rules, given, engine=engine, **accuracy))
+    text = read(arguments.plain(query), given)
+    script = take_apart(text, rules)
+    if script is not None:
+        return outline(script, rules, engine, accuracy, explain)
+    return explain(plan_bound(bind(text_statement(text), rules), rules, engine=engine, **accuracy))
 
 
 class Connection:
@@ -95,7 +104,8 @@ class Connection:
         self._database = database if owner else database.session(analyst if login else None)
         self._closed = False
         self._watching: set[int] = set()  # threads in a caller's progress
-        self._latest: tuple[list[Any], Plan] | None = None  # replaced whole: threads may share it
+        # Replaced whole: threads may share it.
+        self._latest: tuple[list[Any], Plan | Script] | None = None
         self.policy = database.policy
         self.analyst = analyst
 
@@ -105,7 +115,7 @@ class Connection:
     def sql(
         self, query: str, parameters: Sequence[Any] | None = (), *,
         progress: Progress | None = None, **accuracy: Any,
-    ) -> Answer | Explanation:  # fmt: skip
+    ) -> Answer | Explanation | Outline:  # fmt: skip
         """Answer a query, or explain it if it begins with EXPLAIN.
 
         Privacy: only `walk` reads private rows, and it charges first. What public facts decide
@@ -115,9 +125,30 @@ class Connection:
         arguments.callback(progress)
         if threading.get_ident() in self._watching:
             raise asked_again()
-        plan, database = self.plan(query, parameters, **accuracy), self._database
-        if plan.query.explain:
-            return self._explained(plan)
+        watched = None if progress is None else Watched(progress, self._watching)
+        question = self.question(query, parameters, **accuracy)
+        if isinstance(question, Script):
+            return self._around(question, accuracy, watched)
+        return self._explained(question) if question.explain else self._ask(question, watched)
+
+    def _around(
+        self, script: Script, accuracy: dict[str, Any], watched: Watched | None
+    ) -> Answer | Outline:
+        """Answer a query of several blocks, or none: each as a query of its own."""
+        if script.explain:
+            return self._outline(script, accuracy)
+
+        def waiting(_seconds: float) -> None:
+            self._open()
+            if watched is not None:
+                watched()
+
+        asker = Asker(self._database, self.analyst, lambda plan: self._ask(plan, watched))
+        return asker.run(script, accuracy, waiting)
+
+    def _ask(self, plan: Plan, watched: Watched | None) -> Answer:
+        """Answer one planned query, or block."""
+        database = self._database
         groups = database.backend.groups(plan.scan)
         if plan.decided_free:
             return self._answer(plan, plan.decided(groups), Loss.NOTHING)
@@ -126,7 +157,6 @@ class Connection:
         denied = denied_unread(plan, task)
         if denied is not None:
             return self._answer(plan, denied, Loss.NOTHING)
-        watched = None if progress is None else Watched(progress, self._watching)
         settled = walk(
             database, plan, task, analyst=self.analyst, progress=watched,
             closed=lambda: self._closed,
@@ -169,7 +199,22 @@ class Connection:
     # --- the rest is free ---
 
     def plan(self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any) -> Plan:
-        """Plan a query; free of charge, reads no private row. The last plan is kept."""
+        """Plan a query of one block; free of charge, reads no private row."""
+        question = self.question(query, parameters, **accuracy)
+        if isinstance(question, Script):
+            raise Refused(
+                "the query has no plan of its own: SQL stands around its private blocks",
+                fix="explain(...) has the plan of each block",
+            )
+        return question
+
+    def question(
+        self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
+    ) -> Plan | Script:
+        """Plan a query, or take it apart where SQL stands around private blocks; free.
+
+        The last one is kept.
+        """
         self._open()
         given = arguments.parameters(parameters)
         query = arguments.plain(query)
@@ -177,15 +222,23 @@ class Connection:
         latest = self._latest
         if latest is not None and latest[0] == asked:
             return latest[1]
-        plan = self._database.plan(query, given, **accuracy)
-        self._latest = (asked, plan)
-        return plan
+        question = self._database.question(query, given, **accuracy)
+        self._latest = (asked, question)
+        return question
 
     def explain(
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
-    ) -> Explanation:
+    ) -> Explanation | Outline:
         """The plan in words, as a tree and as JSON; free of charge."""
-        return self._explained(self.plan(query, parameters, **accuracy))
+        question = self.question(query, parameters, **accuracy)
+        if isinstance(question, Script):
+            return self._outline(question, accuracy)
+        return self._explained(question)
+
+    def _outline(self, script: Script, accuracy: dict[str, Any]) -> Outline:
+        """EXPLAIN of several blocks."""
+        engine = self._database.backend.engine
+        return outline(script, self.policy, engine, accuracy, self._explained)
 
     def _explained(self, plan: Plan) -> Explanation:
         """EXPLAIN with the number of groups, for which at most public tables are read."""
@@ -285,7 +338,9 @@ __all__ = [
     "Connection",
     "Entry",
     "Explanation",
+    "Outline",
     "Progress",
+    "Script",
     "Spark",
     "connect",
     "explain_only",

@@ -43,11 +43,13 @@ ROOMS = (
     "scan",
     "ledger",
     "vault",
+    "outside",
     "answer",
     "cursor",
     "database",
     "catalogue",
     "walk",
+    "blocks",
     "session",
     "owner",
     "serve",
@@ -89,7 +91,7 @@ ONLY = {
 
 # Outside libraries, and parts of the standard library, that belong to certain rooms.
 RUNTIME_LIBRARIES = {
-    "duckdb": {"vault", "serve"},
+    "duckdb": {"vault", "outside", "serve"},
     "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer", "walk"},
     "prompt_toolkit": {"cli"},
     "rich": {"cli"},

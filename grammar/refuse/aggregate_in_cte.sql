@@ -3,6 +3,6 @@ WITH m AS (SELECT max(age) AS top FROM stays) SELECT top FROM m GROUP BY top HAV
 
 -- expect:
 --   error: Refused
---   what: a subquery may only filter, project and rename
+--   what: max(age) can only be compared, in HAVING, with a constant
 --   at: max(age)
---   fix: aggregate in the outer query
+--   fix: HAVING max(age) > 10

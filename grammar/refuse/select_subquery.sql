@@ -3,6 +3,6 @@ SELECT ward, (SELECT max(age) FROM stays) FROM stays GROUP BY ward HAVING count(
 
 -- expect:
 --   error: Refused
---   what: a subquery in an expression is not allowed here
---   at: (SELECT max(age) FROM stays)
---   fix: join a public table on its key
+--   what: max(age) can only be compared, in HAVING, with a constant
+--   at: max(age)
+--   fix: HAVING max(age) > 10

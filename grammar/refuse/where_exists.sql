@@ -3,6 +3,6 @@ SELECT ward FROM stays WHERE EXISTS (SELECT 1 FROM stays) GROUP BY ward HAVING c
 
 -- expect:
 --   error: Refused
---   what: EXISTS is not allowed here
+--   what: a SELECT shows rows of a private table
 --   at: EXISTS (SELECT 1 FROM stays)
---   fix: join a public table on its key
+--   fix: aggregate them: SELECT count(*) FROM ...

@@ -78,7 +78,9 @@ class Content:
     column, `mark`. `below` says for each row whether its shown values contradict the condition;
     it is empty where they are not of the condition. In `rows` a value lies where the exact one can
     (a count is never below 0), which moves it no further from that; `raw` has the values as
-    measured, for arithmetic.
+    measured, for arithmetic. Where SQL stands around private blocks, `blocks` has the answer of
+    each by its name (none where only public tables are read), and `derived` names the columns that
+    were computed from noisy values in a way that no margin follows; `types` are DuckDB's.
     """
 
     columns: tuple[str, ...]
@@ -90,4 +92,7 @@ class Content:
     confidence: float | None = None
     below: tuple[bool, ...] = ()
     raw: tuple[Row, ...] = ()
+    derived: tuple[str, ...] = ()
+    blocks: tuple[tuple[str, Content], ...] | None = None
+    types: tuple[str, ...] = ()
     status: str = field(default="answered", init=False)

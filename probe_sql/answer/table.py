@@ -55,7 +55,7 @@ def marks(answer: Content) -> list[str]:
 def summary(answer: Content) -> str:
     """What the list is worth, then what it cost; a denial says why."""
     privacy = answer.privacy
-    groups = plural(len(answer.rows), "group")
+    groups = plural(len(answer.rows), "group" if answer.blocks is None else "row")
     cost = f"epsilon {privacy.epsilon:.4g} of at most {privacy.epsilon_max:.4g}"
     left = f"{privacy.remaining:.4g} remains"
     if answer.status == "denied":

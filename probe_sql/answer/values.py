@@ -55,6 +55,10 @@ class Answer(Content):
         if any(self.below):
             result["below"] = list(self.below)
             result["below_means"] = WHY_BELOW
+        if self.derived:
+            result["derived"] = list(self.derived)
+        if self.blocks is not None:
+            result["blocks"] = [_block_dict(name, block) for name, block in self.blocks]
         if self.notices:
             result["notices"] = list(self.notices)
         return result
@@ -128,6 +132,11 @@ class Denied(Answer):
         """The object of an answer, with the reason."""
         # Not super(): slots make the zero-argument form refer to the class before they did.
         return {**Answer.as_dict(self), "reason": self.reason}
+
+
+def _block_dict(name: str, block: Content) -> dict[str, Any]:
+    assert isinstance(block, Answer)
+    return {"name": name, **block.as_dict()}
 
 
 def _missing(library: str) -> InterfaceError:

@@ -94,12 +94,12 @@ def query(arguments: Namespace) -> int:
 def show_result(result: Answer | object, form: str) -> int:
     """Print an answer or a plan on standard output; 3 for a denial."""
     from probe_sql.answer import Answer
-    from probe_sql.session import Explanation
+    from probe_sql.session import Explanation, Outline
 
     if isinstance(result, Answer):
         deliver(result, form, sys.stdout)
         return 3 if result.status == "denied" else 0
-    assert isinstance(result, Explanation)
+    assert isinstance(result, Explanation | Outline)
     show_explanation(result, form, sys.stdout)
     return 0
 

@@ -200,12 +200,15 @@ class Shell:
 
     def _confirmed(self, sql: str) -> bool:
         """Ask first where a query may cost more than the set share of what remains."""
+        if self.connection.question(sql, **self.accuracy).explain:
+            return True
         plan = self.connection.explain(sql, **self.accuracy)
         worst, remaining = plan.epsilon_worst, self._budget.remaining
-        if plan.plan.query.explain or not self.confirm * remaining < worst <= remaining:
+        if not self.confirm * remaining < worst <= remaining:
             return True
-        if plan.doubt is not None:
-            print("\n".join(plan.doubt.lines()))
+        doubts = [one.doubt for one in plan.explanations if one.doubt is not None]
+        for doubt in doubts:
+            print("\n".join(doubt.lines()))
         print(f"This query may cost epsilon {worst:.4g} of the {remaining:.4g} that remain.")
         try:
             return input("Run it? [y/N] ").strip().lower() in ("y", "yes")

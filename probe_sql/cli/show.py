@@ -22,7 +22,7 @@ from probe_sql.text import in_json, markdown, visible
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
-    from probe_sql.session import BudgetState, Entry, Explanation
+    from probe_sql.session import BudgetState, Entry, Explanation, Outline
 
 RICH_ROWS = 200  # rich lays out about a row in a millisecond
 
@@ -69,7 +69,7 @@ def _statement(answer: Answer) -> list[str]:
 
 
 def show_explanation(
-    explanation: Explanation, form: str, stream: TextIO, scan: bool = True
+    explanation: Explanation | Outline, form: str, stream: TextIO, scan: bool = True
 ) -> None:
     """Print a plan as a tree, or as one JSON object; the tree may leave out the scan's SQL."""
     if form == "json":

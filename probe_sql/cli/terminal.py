@@ -71,6 +71,8 @@ def show_error(error: ProbeError, stream: TextIO | None = None, prefix: str = ""
     print(f"{label} {visible(prefix)}{lines[0]}", file=out)
     for line in lines[1:]:
         print(_styled(line, out), file=out)
+    for name, answer in error.released.items():
+        print(f"\n{visible(name)} was answered:\n{answer}", file=out)
 
 
 def show_note(text: str, stream: TextIO | None = None) -> None:

@@ -41,6 +41,11 @@ class Explanation:
     values: tuple[ValueCost, ...] = ()
 
     @property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Itself: a query of one block."""
+        return (self,)
+
+    @property
     def epsilon_first(self) -> float:
         """Epsilon of the first draws."""
         return self.first_loss.epsilon

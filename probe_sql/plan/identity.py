@@ -109,7 +109,8 @@ def question(
 
 def tables(scan: Scan) -> set[str]:
     """Name the public tables whose content decides something."""
-    found = {join.table.name for join in scan.relation.joins}
+    # What was released is no table of the database: its name tells its content.
+    found = {join.table.name for join in scan.relation.joins if join.released is None}
     found |= {key.keys.table for key in scan.keys if isinstance(key.keys, TableKeys)}
     return found if scan.joint is None else found | {scan.joint.table}
 

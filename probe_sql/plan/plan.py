@@ -64,6 +64,11 @@ class Plan:
     failure: Loss  # what it costs if it fails or is cancelled
 
     @property
+    def explain(self) -> bool:
+        """Whether EXPLAIN stood before the query."""
+        return self.query.explain
+
+    @property
     def formula(self) -> Formula:
         return self.minimised.formula
 
@@ -203,7 +208,13 @@ def make_plan(
     Raises `ProbeError` only, among others for what the engine cannot compute exactly; costs
     nothing.
     """
-    query = bind_sql(sql, policy, parameters)
+    return plan_bound(bind_sql(sql, policy, parameters), policy, engine=engine, **arguments)
+
+
+def plan_bound(
+    query: BoundQuery, policy: Policy, *, engine: Engine | None = None, **arguments: Any
+) -> Plan:
+    """Plan a query that is bound already."""
     accuracy = accuracy_of(query, policy, arguments)
     try:
         plan = _plan(query, accuracy, engine, policy.prices())
@@ -211,7 +222,7 @@ def make_plan(
             engine.check(plan.scan)
         return plan
     except ProbeError as error:
-        raise error.located(sql)  # noqa: B904 - the same error, with its text
+        raise error.located(query.sql)  # noqa: B904 - the same error, with its text
 
 
 def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: Budget) -> Plan:

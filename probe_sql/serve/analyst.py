@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -16,7 +17,8 @@ from probe_sql.serve.messages import Field
 from probe_sql.serve.private_files import write_atomically
 from probe_sql.serve.reports import DENIED, Complaint
 from probe_sql.serve.turns import Result, Stop
-from probe_sql.session import Connection, Explanation
+from probe_sql.session import Connection, Explanation, Outline, Script
+from probe_sql.types import parse_type
 
 _COUNTS = ("count", "count_distinct")
 _MOST_GUESSES = 50  # plans that are tried to find the types of parameters
@@ -58,10 +60,15 @@ class Analyst:
         self, sql: str, values: Sequence[Any], accuracy: dict[str, Any]
     ) -> tuple[Field, ...]:
         """The columns that a question would have; free of charge."""
-        plan = self.session.plan(sql, values, **accuracy)
-        if plan.query.explain:
+        question = self.session.question(sql, values, **accuracy)
+        if question.explain:
             return (Field("QUERY PLAN", types.TEXT),)
-        return tuple(_field(output, plan.query.keys) for output in plan.query.listed)
+        if isinstance(question, Script):
+            outline = self.session.explain(sql, values, **accuracy)
+            assert isinstance(outline, Outline)
+            columns = outline.program.columns
+            return tuple(_outer_field(column.name, column.type) for column in columns)
+        return tuple(_field(output, question.query.keys) for output in question.query.listed)
 
     def ask(self, sql: str, values: Sequence[Any], accuracy: dict[str, Any], stop: Stop) -> Result:
         """Answer a question, which spends; EXPLAIN does not.
@@ -70,8 +77,12 @@ class Analyst:
         releases, and nothing of how long or how much it read.
         """
         stop.check()
-        answer = self.session.sql(sql, values, progress=stop.check, **accuracy)
-        if isinstance(answer, Explanation):
+        try:
+            answer = self.session.sql(sql, values, progress=stop.check, **accuracy)
+        except ProbeError as error:
+            self._keep_released(sql, error)
+            raise
+        if isinstance(answer, Explanation | Outline):
             return Result.of_texts("EXPLAIN", "QUERY PLAN", str(answer).split("\n"))
         unkept = self._kept(sql, answer)
         if isinstance(answer, Denied):
@@ -91,7 +102,9 @@ class Analyst:
         said = "; ".join(part for part in (_cost(answer), answer.privacy.sentence) if part)
         return Result(
             f"SELECT {len(answer.rows)}",
-            self.fields(sql, values, accuracy),
+            self.fields(sql, values, accuracy)
+            if answer.blocks is None
+            else tuple(map(_outer_field, answer.columns, answer.types)),
             answer.rows,
             (said, *answer.notices, *unkept),
             answer.privacy.epsilon,
@@ -104,6 +117,15 @@ class Analyst:
         except OSError:
             return ("this answer could not be kept: SHOW probe.answer will not have it",)
         return ()
+
+    def _keep_released(self, sql: str, error: ProbeError) -> None:
+        """Keep what private blocks released before a query failed: it was paid for."""
+        if not error.released:
+            return
+        blocks = [{"name": name, **one.as_dict()} for name, one in error.released.items()]
+        with contextlib.suppress(OSError):
+            self._answers.keep(self.user, sql, {"status": "failed", "blocks": blocks})
+            error.fix = "SHOW probe.answer has what the private blocks released"
 
     def last_answer(self) -> str:
         """The last answer with its margins, marks and promise, as JSON; free."""
@@ -147,7 +169,7 @@ class Analyst:
         for _ in range(_MOST_GUESSES):
             stop.check()
             try:
-                self.session.plan(sql, [value(one) for one in range(len(declared))], **accuracy)
+                self.fields(sql, [value(one) for one in range(len(declared))], accuracy)
             except ProbeError as error:
                 if next_kind(error):
                     continue
@@ -169,6 +191,11 @@ def _field(output: Any, keys: Sequence[Any]) -> Field:
         if function == "sum":
             oid = types.NUMERIC
     name = output.name if output.name != "*" else "count"
+    return Field(name, oid, types.SIZES.get(oid, -1))
+
+
+def _outer_field(name: str, type_: str) -> Field:
+    oid = types.oid_of(parse_type(type_))
     return Field(name, oid, types.SIZES.get(oid, -1))
 
 

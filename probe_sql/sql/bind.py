@@ -7,7 +7,7 @@ without HAVING every group is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from probe_sql.sql.keys import (
 from probe_sql.sql.outputs import Outputs
 from probe_sql.sql.relation import Flattener, Relation, check_select
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scope import FromScope, exact
+from probe_sql.sql.scope import FromScope, Released, exact
 from probe_sql.sql.source import Source
 from probe_sql.sql.text import Statement, parse
 from probe_sql.sql.unsupported import check_parts
@@ -49,10 +49,12 @@ def bind_sql(sql: str, policy: Policy, parameters: Sequence[Any] = ()) -> BoundQ
     return bind(parse(sql, parameters), policy)
 
 
-def bind(statement: Statement, policy: Policy) -> BoundQuery:
-    """Bind a parsed statement."""
+def bind(
+    statement: Statement, policy: Policy, released: Mapping[str, Released] | None = None
+) -> BoundQuery:
+    """Bind a parsed statement; `released` are tables of earlier answers, by the names it uses."""
     try:
-        return _Binder(statement, policy).query()
+        return _Binder(statement, policy, released or {}).query()
     except ProbeError as error:
         raise error.located(statement.source.sql)  # noqa: B904 - the same error, with its text
     except RecursionError:
@@ -63,11 +65,12 @@ def bind(statement: Statement, policy: Policy) -> BoundQuery:
 class _Binder:
     statement: Statement
     policy: Policy
+    released: Mapping[str, Released]
 
     def query(self) -> BoundQuery:
         select, source = self.statement.select, self.statement.source
         check_select(select, _CLAUSES, source, "the query")
-        flattener = Flattener(self.policy, source)
+        flattener = Flattener(self.policy, source, self.released)
         scope = flattener.select(select, {})
         relation = flattener.relation(source.span(select.args.get("from_")))
         aliases = self._aliases(select)

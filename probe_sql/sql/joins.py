@@ -16,7 +16,7 @@ from probe_sql.policy.model import PublicTable
 from probe_sql.sql.compare import compare, joinable
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scope import FromScope, Named
+from probe_sql.sql.scope import FromScope, Named, Released
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
@@ -24,12 +24,16 @@ from probe_sql.text import normal_name
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A public table joined on its whole key, so that no private row multiplies."""
+    """A public table joined on its whole key, so that no private row multiplies.
+
+    `released` has the rows where it is a table of what was released before, and no policy's.
+    """
 
     table: PublicTable
     alias: str
     outer: bool
     on: tuple[tuple[str, Scalar], ...]  # key column, what it equals
+    released: Released | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -221,7 +225,7 @@ class Joins:
             for held in (item.on, self._conditions, self._where):
                 held[:] = [part for part in held if part is not equality]
         on = tuple((key, found[key][1]) for key in table.key)
-        self.tied.append(Join(table, alias, item.outer, on))
+        self.tied.append(Join(table, alias, item.outer, on, item.named.released))
         return True
 
     def _comparable(self, item: _Pending, key: str, value: Scalar, equality: exp.Expr) -> Scalar:

@@ -17,7 +17,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.joins import Join, Joins, check_join
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scope import FromScope, Named
+from probe_sql.sql.scope import FromScope, Named, Released
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name, suggest
@@ -69,12 +69,25 @@ def check_select(select: exp.Select, allowed: tuple[str, ...], source: Source, w
         )
 
 
+def no_table(policy: Policy, name: str, span: Span | None) -> SqlError:
+    """The error for a name in FROM that the policy does not declare."""
+    known = [*policy.tables, *policy.public]
+    near = suggest(name, known)
+    return SqlError(
+        f"there is no table {name!r} to query",
+        why="only tables that the policy declares can be used",
+        fix=f"did you mean {near}?" if near else f"declared: {', '.join(known)}",
+        span=span,
+    )
+
+
 @dataclass(slots=True)
 class Flattener:
     """Collects the base table, joins and predicates while FROM clauses are walked."""
 
     policy: Policy
     source: Source
+    released: Mapping[str, Released] = field(default_factory=dict)
     table: Table | None = None
     joins: list[Join] = field(default_factory=list)
     where: list[Scalar] = field(default_factory=list)
@@ -169,22 +182,14 @@ class Flattener:
                 )
             self.table = table
             return self._register(scope, Named(name, base=table), span)
-        public = self.policy.find_public(node.name)
+        given = self.released.get(node.name)
+        public = self.policy.find_public(node.name) if given is None else given.table
         if public is not None:
             self.publics += 1
             alias = f"p{self.publics}"
-            return self._register(scope, Named(name, public=(public, alias)), span)
-        raise self._no_table(node.name, span)
-
-    def _no_table(self, name: str, span: Span | None) -> SqlError:
-        known = [*self.policy.tables, *self.policy.public]
-        near = suggest(name, known)
-        return SqlError(
-            f"there is no table {name!r} to query",
-            why="only tables that the policy declares can be used",
-            fix=f"did you mean {near}?" if near else f"declared: {', '.join(known)}",
-            span=span,
-        )
+            named = Named(name, public=(public, alias), released=given)
+            return self._register(scope, named, span)
+        raise no_table(self.policy, node.name, span)
 
     def _register(self, scope: FromScope, item: Named, span: Span | None) -> Named:
         if normal_name(item.name) in scope.named:

@@ -23,6 +23,17 @@ MAX_NODES = 2_000  # of a derived column with the definitions of all it uses
 BARE = "bare"  # on a clamped column: the column itself
 
 
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A table of what was released before: public by then, so joined like any public table.
+
+    `data` has a list of texts for each column. The name tells the content: equal names, equal rows.
+    """
+
+    table: PublicTable
+    data: tuple[tuple[str | None, ...], ...]
+
+
 @dataclass(slots=True, eq=False)
 class Named:
     """One name of a FROM clause and how its columns resolve."""
@@ -31,6 +42,7 @@ class Named:
     base: Table | None = None
     public: tuple[PublicTable, str] | None = None  # with its alias in the scan
     derived: Mapping[str, tuple[exp.Expr, FromScope]] | None = None
+    released: Released | None = None  # the rows of `public`, where it is no policy's
 
     def columns(self) -> list[str]:
         if self.base is not None:
@@ -115,7 +127,7 @@ class FromScope:
             table, alias = item.public
             column = table.find_column(name)
             if column is not None:
-                type_ = self.policy.column_type(table.name, column.name) or UNKNOWN
+                type_ = column.resolved_type or UNKNOWN
                 where = f"public.{table.name}.columns"
                 return column_scalar(column, alias, type_, False, clamped, where, span)
         raise self._missing(name, span)

@@ -20,7 +20,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
-from probe_sql.options import OPTIONS
+from probe_sql.sql.clauses import Clause, options, split_accuracy, split_inner
 from probe_sql.sql.source import CLOSE, OPEN, Source
 
 MAX_LENGTH = 100_000
@@ -42,18 +42,54 @@ class Statement:
     explain: bool
 
 
-def parse(sql: str, parameters: Sequence[Any] = ()) -> Statement:
-    """Parse one statement of the dialect; raise `SqlError` or `Refused` otherwise.
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One query of any shape: its tree, the clause at its end, and those of its subqueries."""
 
-    `parameters` fill the `?` marks in the order of the text, the clause included.
+    source: Source
+    tree: exp.Query
+    options: Mapping[str, Any]
+    option_spans: Mapping[str, Span]
+    explain: bool
+    inner: tuple[Clause, ...] = ()
+
+
+def parse(sql: str, parameters: Sequence[Any] = ()) -> Statement:
+    """Parse one SELECT of the dialect; raise `SqlError` or `Refused` otherwise."""
+    text = read(sql, parameters)
+    return text_statement(text)
+
+
+def text_statement(text: Text) -> Statement:
+    """The one SELECT that a text is, with its clause."""
+    select, source = text.tree, text.source
+    try:
+        for clause in text.inner:
+            raise SqlError(
+                "WITH ACCURACY (...) must be the last clause of the query",
+                why="a subquery that only filters is no question of its own",
+                fix="put it at the end",
+                span=clause.span,
+            )
+        if not isinstance(select, exp.Select):
+            raise _not_a_select(source, source.tokens, select)
+    except ProbeError as error:
+        raise error.located(source.sql)  # noqa: B904 - the same error, with its text
+    return Statement(source, select, text.options, text.option_spans, text.explain)
+
+
+def read(sql: str, parameters: Sequence[Any] = ()) -> Text:
+    """Read one query of any shape; raise `SqlError` or `Refused` otherwise.
+
+    `parameters` fill the `?` marks in the order of the text, the clauses included.
     """
     try:
-        return _parse(sql, parameters)
+        return _read(sql, parameters)
     except ProbeError as error:
         raise error.located(sql)  # noqa: B904 - the same error, with its text
 
 
-def _parse(sql: str, parameters: Sequence[Any]) -> Statement:
+def _read(sql: str, parameters: Sequence[Any]) -> Text:
     if not isinstance(sql, str):
         raise SqlError("the query must be text", fix="pass the SQL as a string")
     if len(sql) > MAX_LENGTH:
@@ -78,9 +114,11 @@ def _parse(sql: str, parameters: Sequence[Any]) -> Statement:
             fix="EXPLAIN SELECT ... shows the plan at no cost",
             span=source.token_span(tokens[0]),
         )
-    body, clause = _split_accuracy(source, tokens)
-    options, spans = _options(source, clause)
-    return Statement(source, _select(source, body), options, spans, explained is not None)
+    body, clause = split_accuracy(source, tokens)
+    named, spans = options(source, clause)
+    body, inner = split_inner(source, body)
+    tree = _query(source, body)
+    return Text(source, tree, named, spans, explained is not None, inner)
 
 
 def _check_unicode(text: str) -> None:
@@ -165,7 +203,7 @@ def _fill(source: Source, tokens: list[Token], parameters: Sequence[Any]) -> lis
 
 
 def _literal_tokens(token_at: Token, value: Any, number: int) -> list[Token]:
-    """Tokens of a literal that stand for a `?`."""
+    """Tokens of a literal that stand at the place of a `?`."""
 
     def token(kind: TokenType, text: str) -> Token:
         return Token(kind, text, token_at.line, token_at.col, token_at.start, token_at.end)
@@ -205,125 +243,7 @@ def _literal_tokens(token_at: Token, value: Any, number: int) -> list[Token]:
     )
 
 
-def _split_accuracy(source: Source, tokens: list[Token]) -> tuple[list[Token], list[Token]]:
-    """Split `WITH ACCURACY ( ... )` off the end; anything after it is an error."""
-    depth = 0
-    for index, token in enumerate(tokens):
-        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
-        at_clause = (
-            depth == 0
-            and index > 0
-            and token.token_type == TokenType.WITH
-            and index + 1 < len(tokens)
-            and tokens[index + 1].text.upper() == "ACCURACY"
-        )
-        if not at_clause:
-            continue
-        clause = tokens[index + 2 :]
-        if not clause or clause[0].token_type != TokenType.L_PAREN:
-            raise SqlError(
-                "WITH ACCURACY needs its options in parentheses",
-                fix="WITH ACCURACY (fnr = 0.05, fpr = 0.10)",
-                span=source.token_span(tokens[index + 1]),
-            )
-        end = _closing(clause)
-        if end != len(clause) - 1:
-            first = clause[0] if end is None else clause[end + 1]
-            raise SqlError(
-                "WITH ACCURACY (...) must be the last clause of the query",
-                fix="close its parenthesis and put nothing after it",
-                span=Span(first.start, clause[-1].end + 1),
-            )
-        return tokens[:index], clause[1:-1]
-    return tokens, []
-
-
-def _closing(clause: Sequence[Token]) -> int | None:
-    """Where the parenthesis that opens a clause closes."""
-    depth = 0
-    for index, token in enumerate(clause):
-        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
-        if depth == 0:
-            return index
-    return None
-
-
-def _options(source: Source, clause: Sequence[Token]) -> tuple[dict[str, Any], dict[str, Span]]:
-    options: dict[str, Any] = {}
-    spans: dict[str, Span] = {}
-    if not clause:
-        return options, spans
-    for part in _parts(clause):
-        if len(part) < 3 or part[1].token_type != TokenType.EQ:
-            at = part[0] if part else clause[-1]
-            raise SqlError(
-                "each accuracy option is a name, = and a value",
-                fix="WITH ACCURACY (fnr = 0.05, algorithm = 'probe')",
-                span=source.token_span(at),
-            )
-        name = part[0].text.lower()
-        span = Span(part[0].start, part[-1].end + 1)
-        if name not in OPTIONS:
-            raise SqlError(
-                f"there is no accuracy option named {part[0].text!r}",
-                fix=f"use one of {', '.join(OPTIONS)}",
-                span=source.token_span(part[0]),
-            )
-        if name in options:
-            raise SqlError(f"the option {name} is given twice", span=span)
-        options[name] = _option_value(part[2:], span)
-        spans[name] = span
-    return options, spans
-
-
-def _parts(clause: Sequence[Token]) -> list[list[Token]]:
-    """The clause between its commas; those inside of parentheses do not count."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in clause:
-        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
-        if token.token_type == TokenType.COMMA and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
-
-
-def _option_value(tokens: Sequence[Token], span: Span) -> Any:
-    kinds = [token.token_type for token in tokens]
-    if kinds[0] == TokenType.L_PAREN and kinds[-1] == TokenType.R_PAREN and TokenType.EQ in kinds:
-        named: dict[str, Any] = {}
-        for part in _parts(tokens[1:-1]):
-            if len(part) < 3 or part[1].token_type != TokenType.EQ or part[0].text in named:
-                raise SqlError(
-                    "margins by column are names, each once, with = and a margin",
-                    fix="margin = (n = 50, total = '5%')",
-                    span=span,
-                )
-            named[part[0].text] = _option_value(part[2:], span)
-        return named
-    if kinds == [TokenType.STRING]:
-        return tokens[0].text
-    if kinds in ([TokenType.TRUE], [TokenType.FALSE]):
-        return kinds == [TokenType.TRUE]
-    numeric = {TokenType.NUMBER, TokenType.DOT, TokenType.DASH}
-    inner = [t for t in tokens if t.token_type not in (TokenType.L_PAREN, TokenType.R_PAREN)]
-    if inner and all(token.token_type in numeric for token in inner):
-        text = "".join(token.text for token in inner)
-        try:
-            number = Decimal(text)
-        except InvalidOperation:
-            number = None
-        if number is not None and number.is_finite() and abs(number.adjusted()) <= 400:
-            return int(number) if "." not in text and "e" not in text.lower() else float(number)
-    raise SqlError(
-        "the value of an accuracy option is a number, a string, true or false",
-        fix="epsilon = 1.0, algorithm = 'probe'",
-        span=span,
-    )
-
-
-def _select(source: Source, tokens: Sequence[Token]) -> exp.Select:
+def _query(source: Source, tokens: Sequence[Token]) -> exp.Query:
     if not tokens:
         raise SqlError("there is no query before WITH ACCURACY")
     if tokens[0].token_type not in _FIRST:
@@ -349,7 +269,7 @@ def _select(source: Source, tokens: Sequence[Token]) -> exp.Select:
         k for k, v in tree.args.items() if v and k != "this"
     }:
         tree = tree.this
-    if isinstance(tree, exp.Select):
+    if isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
         _check_tree(source, tree)
         return tree
     raise _not_a_select(source, tokens, tree)

@@ -41,6 +41,12 @@ class Backend(Protocol):
         """Size of the key domain; reads public tables only."""
         ...
 
+    def public_rows(
+        self, table: str, columns: Sequence[str], most: int
+    ) -> Sequence[Sequence[str | None]]:
+        """The first rows of a public table of the policy, as texts, column by column."""
+        ...
+
     def thresholds(self, scan: Scan) -> tuple[NDArray[np.int64], ...]:
         """Public thresholds of every group, in domain order; reads public tables only."""
         ...

@@ -95,8 +95,16 @@ class DuckDBBackend:
         Raises `Refused` where a public table would be joined in a type in which it is not unique.
         """
         with self._call() as instance:
+            size = instance.domain(scan).size
             check_joins(scan, self._source.schemas, instance.run)
-            return instance.domain(scan).size
+            return size
+
+    def public_rows(self, table: str, columns: Sequence[str], most: int) -> list[list[str | None]]:
+        """The first rows of a public table of the policy, as texts, column by column."""
+        listed = ", ".join(f"CAST({identifier(column)} AS VARCHAR)" for column in columns)
+        with self._call() as instance:
+            found = instance.execute(f"SELECT {listed} FROM {identifier(table)} LIMIT {most}")
+        return [list(column) for column in zip(*found, strict=True)] or [[] for _ in columns]
 
     def thresholds(self, scan: Scan) -> tuple[Ints, ...]:
         """Public thresholds of every group, in domain order; reads public tables only."""
@@ -191,8 +199,8 @@ class DuckDBBackend:
         """The columns of a public relation that travels with a scan, each value as text."""
         columns = ", ".join(f"CAST({identifier(c)} AS VARCHAR)" for c in relation.columns)
         with self._call() as instance:
-            named = relation.table
-            table = instance.domain(scan).table if named is None else identifier(named)
+            named, domain = relation.table, instance.domain(scan)
+            table = domain.table if named is None else identifier(named)
             found = instance.execute(f"SELECT {columns} FROM {table}")
         return [list(column) for column in zip(*found, strict=True)] or [
             [] for _ in relation.columns

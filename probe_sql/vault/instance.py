@@ -23,7 +23,8 @@ from probe_sql.scan.render import (
 )
 from probe_sql.sql.keys import MAX_GROUPS, points
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.listed import make_list
+from probe_sql.vault.listed import make_list, make_released
+from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Runner, Watch
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class Instance:
         self._runner = Runner(self.connection)
         self._numbers = count()
         self._domains: dict[bytes, Domain] = {}  # the oldest first
+        self._released: set[str] = set()  # tables of what was released before, by name
         self._latest: tuple[Scan, Domain] | None = None
         self._rendered: tuple[tuple[Scan, bool, Domain], list[str]] | None = None
 
@@ -78,6 +80,7 @@ class Instance:
         """The key domain as a table in memory: the same groups in every step of a query."""
         if self._latest is not None and self._latest[0] is scan:
             return self._latest[1]
+        self._show_released(scan)
         key = identity.domain(scan)
         found = self._domains.pop(key, None)
         if found is None:
@@ -92,6 +95,17 @@ class Instance:
             oldest = self._domains.pop(next(iter(self._domains)))
             self.execute(f"DROP TABLE {oldest.table}")
         return found
+
+    def _show_released(self, scan: Scan) -> None:
+        """Make the tables of what was released before that a scan joins, and no others stay."""
+        joins = [join.released for join in scan.relation.joins if join.released is not None]
+        wanted = {released.table.name: released for released in joins}
+        for name in self._released - wanted.keys():
+            self.execute(f"DROP TABLE {identifier(name)}")
+            self._released.discard(name)
+        for name in wanted.keys() - self._released:
+            self.run(partial(make_released, released=wanted[name]))
+            self._released.add(name)
 
     def _check_size(self, scan: Scan) -> None:
         """Refuse a product of keys that would not end, before it is begun."""

@@ -18,8 +18,10 @@ from probe_sql.errors import PolicyError, Problem, Refused
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.keys import IntegerKeys, ListKeys
 from probe_sql.policy.kinds import show
+from probe_sql.policy.model import PublicTable
 from probe_sql.policy.names import dotted, find
 from probe_sql.policy.policy import Policy
+from probe_sql.sql.scope import Released
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.loading import identifier
@@ -47,6 +49,26 @@ def make_list(connection: duckdb.DuckDBPyConnection, name: str, keys: ListKeys) 
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {name} AS"
             f" SELECT o, CAST(k AS {keys.sql_type.name}) AS k FROM {_GIVEN}"
+        )
+    finally:
+        connection.unregister(_GIVEN)
+
+
+def make_released(connection: duckdb.DuckDBPyConnection, released: Released) -> None:
+    """A temporary table with what was released before, in the types of its columns."""
+    columns = list(released.table.columns.values())
+    arrays = {
+        f"c{i}": np.array([*values, None], dtype=object)[:-1]
+        for i, values in enumerate(released.data)
+    }
+    casts = ", ".join(
+        f"CAST(c{i} AS {column.type}) AS {identifier(column.name)}"
+        for i, column in enumerate(columns)
+    )
+    connection.register(_GIVEN, arrays)
+    try:
+        connection.execute(
+            f"CREATE TEMP TABLE {identifier(released.table.name)} AS SELECT {casts} FROM {_GIVEN}"
         )
     finally:
         connection.unregister(_GIVEN)
@@ -121,7 +143,7 @@ def check_joins(scan: Scan, schemas: Schemas, run: Run) -> None:
     A BIGINT key that is joined to a DOUBLE is compared as a DOUBLE, and 2^53 is 2^53 + 1 there.
     """
     for join in scan.relation.joins:
-        schema = find(schemas, join.table.name) or {}
+        schema = find(schemas, join.table.name) or _declared(join.table)
         compared = []
         for name, value in join.on:
             own = find(schema, name)
@@ -138,6 +160,12 @@ def check_joins(scan: Scan, schemas: Schemas, run: Run) -> None:
                 why="a row that meets both would count twice",
                 fix=f"join it with a value of the type that {join.table.name} has",
             )
+
+
+def _declared(table: PublicTable) -> Mapping[str, SqlType]:
+    """The types of a table that is no database's: of what was released before."""
+    types = {name: column.resolved_type for name, column in table.columns.items()}
+    return {name: type_ for name, type_ in types.items() if type_ is not None}
 
 
 def _common(own: SqlType, other: SqlType, run: Run) -> SqlType:

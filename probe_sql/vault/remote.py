@@ -151,6 +151,10 @@ class RemoteBackend:
         """Size of the key domain; reads public tables only."""
         return self._local.groups(scan)
 
+    def public_rows(self, table: str, columns: Sequence[str], most: int) -> list[list[str | None]]:
+        """The first rows of a public table of the policy, as texts, column by column."""
+        return self._local.public_rows(table, columns, most)
+
     def thresholds(self, scan: Scan) -> tuple[Ints, ...]:
         """Public thresholds of every group, in domain order; reads public tables only."""
         return self._local.thresholds(scan)

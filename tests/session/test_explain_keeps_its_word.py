@@ -108,6 +108,7 @@ def watched(folder: Path, unit: str) -> Iterator[Watched]:
 
 def both(db: Watched, sql: str, **options: Any) -> tuple[Explanation, Answer]:
     explained, answer = db.explain(sql, **options), db.sql(sql, **options)
+    assert isinstance(explained, Explanation)
     assert isinstance(answer, Answer)
     assert answer.status == "answered", str(answer)
     return explained, answer

@@ -12,7 +12,7 @@ from probe_sql.answer import Answer, Denied
 from probe_sql.errors import BudgetExhausted, InterfaceError, ProbeError, SqlError
 from probe_sql.plan.explain import Explanation
 from probe_sql.policy import Policy
-from probe_sql.session import connect
+from probe_sql.session import Outline, connect
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 
 from .clinic import POLICY, QUERY, SECRET_NAME, build, seeded
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
     return build(tmp_path)
 
 
-def answered(result: Answer | Explanation) -> Answer:
+def answered(result: Answer | Explanation | Outline) -> Answer:
     assert isinstance(result, Answer)
     return result
 

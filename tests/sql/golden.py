@@ -21,8 +21,14 @@ from typing import Any
 
 from probe_sql.errors import ProbeError
 from probe_sql.logic.formula import And, Constant, Formula, Leaf
-from probe_sql.plan.plan import Plan, make_plan
+from probe_sql.plan.plan import Plan, make_plan, plan_bound
 from probe_sql.plan.tally import Threshold
+from probe_sql.sql.bind import bind
+from probe_sql.sql.blocks import take_apart
+from probe_sql.sql.outer import check_outer, render_outer
+from probe_sql.sql.script import Script
+from probe_sql.sql.text import Statement
+from probe_sql.sql.text import read as read_text
 from tests.sql.hospital import policy
 
 FOLDER = Path(__file__).parent.parent.parent / "grammar"
@@ -41,7 +47,7 @@ class Golden:
 
 
 def files(folder: str) -> list[Path]:
-    """The golden files of `accept` or `refuse`, in order."""
+    """The golden files of `accept`, `around` or `refuse`, in order."""
     return sorted((FOLDER / folder).glob("*.sql"))
 
 
@@ -60,6 +66,9 @@ def read(path: Path) -> Golden:
 def outcome(golden: Golden) -> list[str]:
     """What the engine makes of the query: the lines of an expectation."""
     try:
+        script = take_apart(read_text(golden.body, golden.parameters), policy())
+        if script is not None:
+            return list(_script(script))
         plan = make_plan(golden.body, policy(), golden.parameters, **golden.options)
     except ProbeError as error:
         return list(_refusal(error, golden.body))
@@ -81,6 +90,19 @@ def _refusal(error: ProbeError, sql: str) -> Iterable[str]:
         yield f"at: {' '.join(sql[error.span.start : error.span.end].split())}"
     if error.fix:
         yield f"fix: {error.fix}"
+
+
+def _script(script: Script) -> Iterable[str]:
+    """Blocks as they are planned, as far as nothing must be released before, and what is around."""
+    check_outer(script.outer, script.source, script.public)
+    for block in script.blocks:
+        if not block.holes:
+            spans = block.option_spans
+            statement = Statement(script.source, block.select, block.options, spans, explain=False)
+            plan_bound(bind(statement, policy()), policy())
+        yield f"{block.name}: {render_outer(block.select)}"
+        yield from (f"{hole.kind} {hole.name}: {render_outer(hole.query)}" for hole in block.holes)
+    yield f"around: {render_outer(script.outer)}"
 
 
 def _plan(plan: Plan) -> Iterable[str]:
@@ -142,7 +164,7 @@ def main(arguments: Sequence[str]) -> int:
         print("name the files to rewrite, and review each of them")
         return 2
     differing = 0
-    for path in named or [*files("accept"), *files("refuse")]:
+    for path in named or [*files("accept"), *files("around"), *files("refuse")]:
         golden = read(path)
         text = difference(golden)
         if not text:

@@ -1,4 +1,4 @@
-"""Every file of grammar/accept plans as it says, every file of grammar/refuse is refused so."""
+"""Every file of grammar/accept and around comes out as it says, each of refuse is refused so."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pytest
 
 from tests.sql.golden import difference, files, outcome, read
 
+ALL = [*files("accept"), *files("around"), *files("refuse")]
 
-@pytest.mark.parametrize("path", [*files("accept"), *files("refuse")], ids=lambda path: path.stem)
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_golden_file(path: Path) -> None:
     golden = read(path)
     assert golden.expected, "the file has no expectations: python -m tests.sql.golden --write FILE"
@@ -17,7 +19,7 @@ def test_golden_file(path: Path) -> None:
     assert not text, f"\n{path}\n{text}"
 
 
-@pytest.mark.parametrize("path", files("accept"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*files("accept"), *files("around")], ids=lambda path: path.stem)
 def test_accepted_files_are_accepted(path: Path) -> None:
     assert not read(path).expected[0].startswith("error:")
 

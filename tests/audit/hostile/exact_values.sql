@@ -38,35 +38,35 @@ SELECT disease, count(*) + sum(cost) FROM patients GROUP BY disease HAVING count
 SELECT disease, count(*) OVER () FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: a window function (OVER) is not allowed
 SELECT disease, row_number() OVER (ORDER BY count(*)) FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: a subquery in an expression is not allowed here
+--! Refused: max(cost) can only be compared
 SELECT disease, (SELECT max(cost) FROM patients) FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: EXISTS is not allowed here
+--! Refused: a SELECT shows rows of a private table
 SELECT disease, EXISTS (SELECT 1 FROM patients WHERE cost > 4000000) FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: a subquery in an expression is not allowed here
-SELECT disease FROM patients GROUP BY disease HAVING count(*) > (SELECT count(*) FROM patients)
---! Refused: EXISTS is not allowed here
+--! Refused: max(cost) can only be compared
+SELECT disease FROM patients GROUP BY disease HAVING count(*) > (SELECT max(cost) FROM patients)
+--! Refused: a SELECT shows rows of a private table
 SELECT disease FROM patients GROUP BY disease HAVING EXISTS (SELECT 1 FROM patients WHERE note LIKE 'Z%')
 --! SqlError: is neither a group key nor an aggregate
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY cost
 --! Refused: can only be compared, in HAVING
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY max(age) DESC
---! SqlError: LIMIT takes a whole number
+--! Refused: a subquery may not stand in LIMIT
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT (SELECT count(*) FROM patients)
 --! SqlError: LIMIT takes a whole number
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT 50%
---! SqlError: OFFSET takes a whole number
+--! Refused: a subquery may not stand in OFFSET
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 OFFSET (SELECT 1)
 --! SqlError: LIMIT takes a whole number
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT count(*)
 --! Refused: QUALIFY is not supported in the query
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 QUALIFY row_number() OVER () = 1
---! Refused: UNION is not supported
+--! Refused: a SELECT shows rows of a private table
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 UNION SELECT note FROM patients
---! Refused: UNION is not supported
-SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 UNION ALL SELECT disease FROM patients GROUP BY disease HAVING count(*) > 2
---! Refused: EXCEPT is not supported
+--! SqlError: there is no column 'note' to use
+SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 UNION ALL SELECT note FROM patients GROUP BY note HAVING count(*) > 2
+--! Refused: a SELECT shows rows of a private table
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 EXCEPT SELECT note FROM patients
---! Refused: INTERSECT is not supported
+--! Refused: a SELECT shows rows of a private table
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 INTERSECT SELECT note FROM patients
 --! Refused: OR and NOT join this condition
 SELECT disease FROM patients GROUP BY disease HAVING disease = 'flu' OR count(*) > 1

@@ -1,7 +1,7 @@
 -- Other tables, files, settings, secrets, the ledger; statements that are no queries.
 -- Each query is preceded by the error it must raise and a part of its message.
---! Refused: FROM names no private table
-SELECT name FROM diseases GROUP BY name HAVING count(*) > 0
+--! Refused: a SELECT shows rows of a private table
+SELECT name FROM diseases WHERE name IN (SELECT disease FROM patients)
 --! SqlError: there is no table 'vault_keys' to query
 SELECT secret FROM vault_keys GROUP BY secret HAVING count(*) > 0
 --! SqlError: there is no table 'sqlite_master' to query
@@ -80,8 +80,8 @@ SELECT disease FROM patients AT (VERSION => 1) GROUP BY disease HAVING count(*) 
 SELECT disease FROM query('SELECT * FROM patients') GROUP BY disease HAVING count(*) > 0
 --! Refused: FROM takes a table, a view, a CTE or a subquery
 SELECT disease FROM query_table('patients') GROUP BY disease HAVING count(*) > 0
---! Refused: GROUP BY is not supported in a subquery
-SELECT disease FROM (SELECT disease, count(*) AS n FROM patients GROUP BY disease) GROUP BY disease HAVING count(*) > 0
+--! Refused: a SELECT shows rows of a private table
+SELECT disease FROM (SELECT disease, count(*) AS n FROM patients GROUP BY disease) q WHERE n > (SELECT age FROM patients LIMIT 1)
 --! Refused: LIMIT is not supported in a subquery
 SELECT disease FROM (SELECT * FROM patients LIMIT 1) GROUP BY disease HAVING count(*) > 0
 --! Refused: ORDER BY is not supported in a subquery
@@ -92,17 +92,17 @@ SELECT disease FROM (SELECT DISTINCT disease FROM patients) GROUP BY disease HAV
 SELECT disease FROM (SELECT disease, max(cost) OVER () AS m FROM patients) GROUP BY disease HAVING count(*) > 0
 --! Refused: the function unnest is not allowed here
 SELECT disease FROM (SELECT disease, unnest([1,2]) AS n FROM patients) GROUP BY disease HAVING count(*) > 0
---! Refused: FROM takes a table, a view, a CTE or a subquery
-SELECT disease FROM (VALUES ('flu')) v(disease) GROUP BY disease HAVING count(*) > 0
+--! Refused: the function pg_sleep is not allowed around
+SELECT pg_sleep(disease) FROM (VALUES (9)) v(disease)
 --! Refused: a subquery must be a plain SELECT
 SELECT disease FROM (SELECT disease FROM patients UNION ALL SELECT disease FROM patients) GROUP BY disease HAVING count(*) > 0
 --! Refused: a recursive CTE is not supported
 WITH RECURSIVE r AS (SELECT disease FROM patients UNION ALL SELECT disease FROM r) SELECT disease FROM r GROUP BY disease HAVING count(*) > 0
 --! Refused: a recursive CTE is not supported
 WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r GROUP BY n HAVING count(*) > 0
---! Refused: a CTE with MATERIALIZED is not supported
-WITH c AS MATERIALIZED (SELECT disease, sum(cost) AS s FROM patients GROUP BY 1) SELECT disease FROM c GROUP BY disease HAVING count(*) > 0
---! Refused: a subquery must be a plain SELECT
+--! Refused: a SELECT shows rows of a private table
+WITH c AS MATERIALIZED (SELECT disease, sum(cost) AS s FROM patients GROUP BY 1) SELECT disease FROM c WHERE s IN (SELECT cost FROM patients)
+--! Refused: DELETE is not a query that can be answered
 WITH c AS (DELETE FROM patients RETURNING *) SELECT disease FROM c GROUP BY disease HAVING count(*) > 0
 --! Refused: a query reads one private table, once
 WITH diseases AS (SELECT * FROM patients) SELECT disease FROM diseases JOIN patients USING (disease) GROUP BY disease HAVING count(*) > 0

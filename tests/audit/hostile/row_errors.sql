@@ -88,12 +88,12 @@ SELECT ward FROM patients WHERE list_filter([1], x -> error('a')) = [1] GROUP BY
 SELECT ward FROM patients WHERE age = ANY [1, 2] GROUP BY ward HAVING count(*) > 0
 --! Refused: a row value is not allowed here
 SELECT ward FROM patients WHERE (age, cost) = (1, 2) GROUP BY ward HAVING count(*) > 0
---! Refused: IN takes a list of literals
-SELECT ward FROM patients WHERE age IN (SELECT 41) GROUP BY ward HAVING count(*) > 0
---! Refused: IN takes a list of literals
+--! Refused: the function error is not allowed around
+SELECT ward FROM patients WHERE age IN (SELECT error('x')) GROUP BY ward HAVING count(*) > 0
+--! Refused: a SELECT shows rows of a private table
 SELECT ward FROM patients WHERE disease IN (SELECT note FROM patients) GROUP BY ward HAVING count(*) > 0
---! Refused: a subquery in an expression is not allowed here
-SELECT ward FROM patients WHERE age > (SELECT avg(age) FROM patients) GROUP BY ward HAVING count(*) > 0
+--! SqlError: the SQL around private blocks cannot run
+SELECT ward FROM patients WHERE age > (SELECT max(cap) FROM diseases WHERE name = disease) GROUP BY ward HAVING count(*) > 0
 --! Refused: random() is not allowed here
 SELECT ward FROM patients WHERE random() < 0.5 GROUP BY ward HAVING count(*) > 0
 --! Refused: the function setseed is not allowed

@@ -2,7 +2,7 @@
 -- Each query is preceded by the error it must raise and a part of its message.
 --! Refused: SELEC is not a query that can be answered
 SELEC ward FROM patients
---! SqlError: there is no FROM
+--! SqlError: there is nothing after SELECT
 SELECT
 --! SqlError: the query is empty
 ;

@@ -1,0 +1,6 @@
+"""Queries of several private blocks: planned together, asked one by one, joined outside."""
+
+from probe_sql.blocks.asker import Asker, outline
+from probe_sql.blocks.explain import Outline
+
+__all__ = ["Asker", "Outline", "outline"]

@@ -1,0 +1,84 @@
+"""A session's side of a query with private blocks: how it is admitted, and how a block is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from probe_sql.answer.values import Answer
+from probe_sql.blocks.explain import Outline
+from probe_sql.blocks.program import prepare, public_columns
+from probe_sql.blocks.run import answer, tables
+from probe_sql.database import Database
+from probe_sql.errors import Refused
+from probe_sql.loss import Loss
+from probe_sql.outside.sandbox import ROWS
+from probe_sql.plan.explain import Explanation
+from probe_sql.plan.plan import Plan
+from probe_sql.plan.tally import Engine
+from probe_sql.policy.policy import Policy
+from probe_sql.sql.lineage import lineage
+from probe_sql.sql.script import Script
+from probe_sql.walk import denied_unread
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Asks the blocks of one query for one analyst; `ask` answers a planned one, which spends."""
+
+    database: Database
+    analyst: str | None
+    ask: Callable[[Plan], Answer]
+
+    def run(
+        self, script: Script, accuracy: Mapping[str, Any], waiting: Callable[[float], None]
+    ) -> Answer:
+        """Answer a query with private blocks."""
+        engine = self.database.backend.engine
+        program, sandbox = prepare(script, self.database.policy, engine, accuracy, waiting)
+        with sandbox:
+            return answer(program, sandbox, self)
+
+    def admit(self, plans: Sequence[Plan]) -> None:
+        """Raise what the ledger would raise where all of these are asked now."""
+        total = Loss.NOTHING
+        for plan in plans:
+            total += Loss.asked(plan.accuracy.epsilon)
+        self.database.ledger.admit(self.analyst, total)
+
+    def denied(self, plan: Plan) -> str | None:
+        """Why public facts alone deny a query, if they do; free."""
+        task = self.database.task(plan, self.database.backend.groups(plan.scan))
+        outcome = denied_unread(plan, task)
+        return None if outcome is None else outcome.denial or ""
+
+    def public(self, table: str) -> Sequence[Sequence[str | None]]:
+        """The rows of a public table: a list of texts for each column."""
+        columns = [column.name for column in public_columns(self.database.policy.public[table])]
+        found = self.database.backend.public_rows(table, columns, ROWS + 1)
+        if found and len(found[0]) > ROWS:
+            raise Refused(
+                f"the public table {table} has more than {ROWS:,} rows",
+                why="it would be copied to where SQL around private blocks runs",
+                fix="join it inside of a block, on its key",
+            )
+        return found
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget."""
+        return self.database.ledger.state(self.analyst).remaining
+
+
+def outline(
+    script: Script, policy: Policy, engine: Engine | None, accuracy: Mapping[str, Any],
+    explained: Callable[[Plan], Explanation],
+) -> Outline:  # fmt: skip
+    """EXPLAIN a query with private blocks; free of charge, reads no row."""
+    program, sandbox = prepare(script, policy, engine, accuracy)
+    sandbox.close()
+    blocks = tuple(
+        (step.block.name, explained(step.plan)) for step in program.steps if step.same is None
+    )
+    return Outline(program, blocks, lineage(script.outer, tables(program)))

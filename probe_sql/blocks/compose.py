@@ -1,0 +1,174 @@
+"""The answer of a query with private blocks, from what they released and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from probe_sql.answer.content import Privacy
+from probe_sql.answer.values import Answer, Denied
+from probe_sql.blocks.program import Program, Step
+from probe_sql.loss import Loss
+from probe_sql.outside import Found
+from probe_sql.sql.lineage import Lineage, Origin
+
+_LEAST_CONFIDENCE = 0.5  # a margin that holds less often is none
+_IN_PLACE = (
+    "All this is about the query with released values in place of its subqueries, as if they had "
+    "been written there."
+)
+_SELECTED = (
+    "Each margin holds for its value by itself, before the query around the blocks chose rows."
+)
+
+
+def composed(
+    program: Program, blocks: Mapping[int, Answer], found: Found, lines: Lineage, remaining: float
+) -> Answer:
+    """The rows of the outer query, with margins where its arithmetic is linear.
+
+    Values that a block released are shown as that block shows them; all others are computed of
+    the values as measured.
+    """
+    names = tuple(column.name for column in program.columns)
+    width = len(names)
+    origins = _fitting(lines, width)
+    sources = _sources(program, blocks, lines)
+    confidence = _confidence(origins, sources)
+    rows, margins = [], []
+    raw = tuple(row[:width] for row in found.rows)
+    for row in found.rows:
+        places = row[width:]
+        cells = [
+            _cell(origin, value, places, sources, confidence is not None)
+            for origin, value in zip(origins, row[:width], strict=True)
+        ]
+        rows.append(tuple(cell[0] for cell in cells))
+        margins.append(tuple(cell[1] for cell in cells))
+    derived = tuple(
+        name
+        for name, origin in zip(names, origins, strict=True)
+        if origin.kind == "derived" or (origin.kind == "linear" and confidence is None)
+    )
+    any_margin = any(margin is not None for row in margins for margin in row)
+    notices = [notice for step in program.steps for notice in _notices(step, blocks)]
+    if derived and blocks:
+        notices.append(f"computed from noisy values, without a margin: {', '.join(derived)}")
+    return Answer(
+        names, tuple(rows), tuple(margins),
+        _privacy(program, blocks, remaining, _SELECTED if any_margin else ""), tuple(notices),
+        confidence=confidence if any_margin else None, raw=raw, derived=derived,
+        blocks=_named(program, blocks), types=_types(program),
+    )  # fmt: skip
+
+
+def denied(
+    program: Program, blocks: Mapping[int, Answer], step: Step, reason: str, charged: Loss,
+    remaining: float,
+) -> Denied:  # fmt: skip
+    """The denial of the whole, for that of one block."""
+    privacy = _privacy(program, blocks, remaining, "", charged)
+    columns = tuple(column.name for column in program.columns)
+    text = f"{step.block.name}: {reason}"
+    return Denied(columns, (), (), privacy, reason=text, blocks=_named(program, blocks))
+
+
+def _named(program: Program, blocks: Mapping[int, Answer]) -> tuple[tuple[str, Answer], ...]:
+    return tuple(
+        (step.block.name, blocks[step.block.number])
+        for step in program.steps
+        if step.block.number in blocks and step.same is None
+    )
+
+
+def _types(program: Program) -> tuple[str, ...]:
+    return tuple(column.type for column in program.columns)
+
+
+def _notices(step: Step, blocks: Mapping[int, Answer]) -> list[str]:
+    if step.block.number not in blocks or step.same is not None:
+        return []
+    return [f"{step.block.name}: {notice}" for notice in blocks[step.block.number].notices]
+
+
+def whole(program: Program, blocks: Mapping[int, Answer], remaining: float) -> Answer:
+    """The answer of the last block, where nothing is around it, at the price of all."""
+    last = blocks[program.steps[-1].block.number]
+    together = _privacy(program, blocks, remaining, "")
+    said = last.privacy.sentence
+    if program.steps[-1].block.holes:
+        said = f"{said} {_IN_PLACE}".strip()
+    price = replace(
+        last.privacy, loss=together.loss, epsilon_max=together.epsilon_max, remaining=remaining,
+        sentence=said,
+    )  # fmt: skip
+    return replace(last, privacy=price, blocks=_named(program, blocks), types=_types(program))
+
+
+def _privacy(
+    program: Program, blocks: Mapping[int, Answer], remaining: float, sentence: str,
+    charged: Loss = Loss.NOTHING,
+) -> Privacy:  # fmt: skip
+    """What all blocks cost together, and what each promises."""
+    named = _named(program, blocks)
+    for _, block in named:
+        charged += block.privacy.loss
+    promises = [f"{name}: {block.privacy.guarantee}" for name, block in named]
+    said = [f"{name}: {block.privacy.sentence}" for name, block in named if block.privacy.sentence]
+    if any(step.block.holes for step in program.steps):
+        said.append(_IN_PLACE)
+    guarantee = " ".join(promises) or "No private table is read: every value is exact."
+    units = dict.fromkeys(block.privacy.unit for _, block in named)
+    used = dict.fromkeys(block.privacy.algorithm for _, block in named)
+    return Privacy(
+        charged, program.total.epsilon, None, None, ", ".join(used) or "public", remaining,
+        guarantee, unit=", ".join(units) or "none",
+        sentence="\n".join(part for part in (*said, sentence) if part),
+    )  # fmt: skip
+
+
+# --- cells -------------------------------------------------------------------------------------
+
+
+def _fitting(lines: Lineage, width: int) -> tuple[Origin, ...]:
+    """The origins, if there is one for each column."""
+    if len(lines.columns) == width:
+        return lines.columns
+    return tuple(Origin("derived") for _ in range(width))
+
+
+def _sources(program: Program, blocks: Mapping[int, Answer], lines: Lineage) -> tuple[Answer, ...]:
+    numbers = {step.block.table: step.block.number for step in program.steps}
+    return tuple(blocks[numbers[table]] for _, table in lines.sources)
+
+
+def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float | None:
+    """With which probability every margin holds by itself; None where that would say little.
+
+    A sum of k values is within the sum of their margins wherever all k hold.
+    """
+    least = 1.0
+    for origin in origins:
+        missed = sum(1 - (sources[term.source].confidence or 0.0) for term in origin.terms)
+        least = min(least, 1 - missed)
+    return round(least, 12) if least >= _LEAST_CONFIDENCE else None
+
+
+def _cell(
+    origin: Origin, value: Any, places: Sequence[Any], sources: Sequence[Answer], margins: bool
+) -> tuple[Any, float | None]:
+    """A value as it is shown, and its margin."""
+    if origin.kind != "linear" or value is None or not margins:
+        return value, None
+    total = float(origin.slack)
+    for term in origin.terms:
+        place = places[term.source]
+        margin = None if place is None else sources[term.source].margins[place][term.column]
+        if margin is None:
+            return value, None
+        total += abs(float(term.factor)) * margin
+    plain = origin.plain
+    if plain is not None:
+        return sources[plain.source].rows[places[plain.source]][plain.column], total
+    return value, total

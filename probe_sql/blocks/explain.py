@@ -1,0 +1,121 @@
+"""EXPLAIN of a query with private blocks: each of them, its price, and what is around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from probe_sql.blocks.program import Program, Step
+from probe_sql.loss import Loss
+from probe_sql.plan.explain import Explanation
+from probe_sql.sql.lineage import Lineage
+from probe_sql.sql.outer import shown_outer
+from probe_sql.text import in_html, visible
+
+_KINDS = {"exact": "exact", "linear": "with a margin", "derived": "computed from noisy values"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A query of several blocks made presentable; `blocks` has the explanation of each.
+
+    Where a block waits for another, its explanation has an example in place of what comes.
+    """
+
+    program: Program
+    blocks: tuple[tuple[str, Explanation], ...]
+    lines: Lineage
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what only the explanation of one block has, and say where that is."""
+        raise AttributeError(
+            f"a query with SQL around private blocks has no {name}: each of its .blocks has"
+        )
+
+    @property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Those of the blocks."""
+        return tuple(explanation for _, explanation in self.blocks)
+
+    @property
+    def worst_loss(self) -> Loss:
+        """The most that all blocks together can be charged."""
+        total = Loss.NOTHING
+        for step, (_, explanation) in zip(_asked(self.program), self.blocks, strict=True):
+            waits = bool(step.block.holes)
+            asked = Loss.asked(step.plan.accuracy.epsilon)
+            total += max(asked, step.plan.least) if waits else explanation.worst_loss
+        return total
+
+    @property
+    def epsilon_worst(self) -> float:
+        """The most epsilon that the query can be charged."""
+        return self.worst_loss.epsilon
+
+    def __str__(self) -> str:
+        lines = [f"blocks      {len(self.blocks)} that read private rows", *self._shares()]
+        for name, explanation in self.blocks:
+            lines += ["", name if name.startswith("block ") else f"block {name}"]
+            lines += [f"  {line}" for line in str(explanation).split("\n")]
+        lines += ["", "around them", *(f"  {line}" for line in self._around())]
+        lines += ["", f"cost        at most epsilon {self.epsilon_worst:.4g} is charged in all"]
+        return "\n".join(map(visible, lines))
+
+    def _shares(self) -> list[str]:
+        lines = []
+        for step in self.program.steps:
+            name, epsilon = step.block.name, step.plan.accuracy.epsilon
+            if step.same is not None:
+                equal = self.program.steps[step.same - 1].block.name
+                lines.append(f"            {name}: the same as {equal}, asked once")
+            elif step.block.holes:
+                lines.append(
+                    f"            {name}: at most epsilon {epsilon:.4g}, after the subqueries in"
+                    " it; planned here with an example for each"
+                )
+            elif not step.pays:
+                lines.append(f"            {name}: free, public facts decide it")
+            else:
+                lines.append(f"            {name}: at most epsilon {epsilon:.4g}")
+        return lines
+
+    def _around(self) -> list[str]:
+        names = {step.block.table: step.block.name for step in self.program.steps}
+        text = shown_outer(self.program.script.outer, names).split("\n")
+        fits = len(self.lines.columns) == len(self.program.columns)
+        for index, column in enumerate(self.program.columns):
+            kind = self.lines.columns[index].kind if fits else "derived"
+            text.append(f"{column.name}: {column.type}, {_KINDS[kind]}")
+        return text
+
+    def _repr_html_(self) -> str:
+        parts = "".join(
+            f"<h4>{in_html(name)}</h4>{explanation._repr_html_()}"
+            for name, explanation in self.blocks
+        )
+        price = f"At most epsilon {self.epsilon_worst:.4g} is charged in all."
+        around = "\n".join(in_html(line) for line in self._around())
+        return f"<div><p>{in_html(price)}</p>{parts}<pre>{around}</pre></div>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """EXPLAIN as JSON-ready values."""
+        names = {step.block.table: step.block.name for step in self.program.steps}
+        return {
+            "blocks": [
+                {"name": name, **explanation.as_dict()} for name, explanation in self.blocks
+            ],
+            "equal": {
+                step.block.name: self.program.steps[step.same - 1].block.name
+                for step in self.program.steps
+                if step.same is not None
+            },
+            "around": shown_outer(self.program.script.outer, names),
+            "columns": [
+                {"name": column.name, "type": column.type} for column in self.program.columns
+            ],
+            "epsilon_worst": self.epsilon_worst,
+        }
+
+
+def _asked(program: Program) -> list[Step]:
+    return [step for step in program.steps if step.same is None]

@@ -1,0 +1,438 @@
+"""Private blocks: which SELECTs of a query read private rows, and what stands around them.
+
+A SELECT over a private table that aggregates is a block: a query of the dialect, planned and
+charged by itself. One that does not aggregate shows private rows: it can only be read by a block,
+of which it becomes a part. All else is outside: it sees what blocks release, and public tables.
+
+Privacy: nothing is decided here that privacy rests on. A block is bound by the one binder, which
+knows nothing but its own text, private tables, public ones and what was released before; what
+is outside runs where there is no private table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from probe_sql.errors import ProbeError, Refused, Span, SqlError
+from probe_sql.policy.policy import Policy
+from probe_sql.sql.relation import no_table
+from probe_sql.sql.script import (
+    BLOCK,
+    HOLE,
+    OWN,
+    Block,
+    Hole,
+    Script,
+    aggregates,
+    everything_of,
+    sources_of,
+    subqueries_of,
+)
+from probe_sql.sql.text import Text
+from probe_sql.sql.unsupported import check_parts
+
+MOST_BLOCKS = 32
+_MOST_NODES = 20_000
+
+
+def take_apart(text: Text, policy: Policy) -> Script | None:
+    """The blocks of a query and what is around them; None where it is one block and no more.
+
+    Also None where the query shows private rows: the binder says why they are not shown.
+    """
+    try:
+        return _Splitter(text, policy).script()
+    except ProbeError as error:
+        raise error.located(text.source.sql)  # noqa: B904 - the same error, with its text
+    except RecursionError:
+        raise Refused("the query nests too deeply", fix="flatten it") from None
+
+
+@dataclass(slots=True)
+class _Part:
+    """A query or a name of FROM: private rows, a block, or what is outside.
+
+    `tree` is the query as it goes on: with holes, if it shows private rows, or outside.
+    """
+
+    kind: str  # 'rows' | 'block' | 'outside'
+    tree: exp.Query | None = None
+    block: Block | None = None
+    holes: tuple[Hole, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class _Cte:
+    """A name of WITH, looked at when it is first used."""
+
+    name: str
+    node: exp.Query
+    env: Mapping[str, _Cte]
+    alias: exp.TableAlias
+    part: _Part | None = None
+
+
+_Env = Mapping[str, _Cte]
+
+
+class _Splitter:
+    def __init__(self, text: Text, policy: Policy) -> None:
+        self._text = text
+        self._source = text.source
+        self._policy = policy
+        self._blocks: list[Block] = []
+        self._by_span: dict[Span, Block] = {}
+        self._public: dict[str, None] = {}
+        self._holes = 0
+        self._shadow: Refused | None = None
+
+    def script(self) -> Script | None:
+        part = self._query(self._text.tree.copy(), {}, None, inline=False)
+        if part.kind == "rows":
+            return None
+        root = part.block
+        if root is not None and self._blocks == [root] and not root.holes:
+            return None
+        if self._shadow is not None:
+            raise self._shadow
+        self._attach_clauses()
+        outer = part.tree if root is None else everything_of(root.table)
+        assert outer is not None
+        return Script(
+            self._source, tuple(self._blocks), outer, tuple(self._public), self._text.options,
+            self._text.option_spans, self._text.explain,
+        )  # fmt: skip
+
+    def _attach_clauses(self) -> None:
+        """Give each clause of a subquery to the block that it is about."""
+        for clause in self._text.inner:
+            inside = [b for b in self._blocks if b.span and _within(b.span, clause.within)]
+            top = [
+                block
+                for block in inside
+                if not any(o is not block and _within(block.span, o.span) for o in inside)
+            ]
+            if len(top) != 1:
+                raise SqlError(
+                    "WITH ACCURACY (...) stands in a subquery that "
+                    + ("reads no private table" if not top else "is about several blocks"),
+                    fix="put it at the end of a SELECT that reads a private table",
+                    span=clause.span,
+                )
+            old = top[0]
+            if old.options:
+                raise SqlError("the block has two WITH ACCURACY clauses", span=clause.span)
+            new = Block(
+                old.number, old.name, old.select, old.holes, old.span, clause.options,
+                clause.option_spans,
+            )  # fmt: skip
+            self._blocks[self._blocks.index(old)] = new
+
+    # --- queries ---
+
+    def _query(self, node: exp.Expr, env: _Env, name: str | None, inline: bool) -> _Part:
+        """Take a query apart. `inline`: it must stand by itself, without names of a WITH outside.
+
+        The node is a copy that is changed on the way.
+        """
+        if isinstance(node, exp.Subquery):
+            part = self._query(node.this, env, name, inline)
+            if part.kind == "outside":
+                assert part.tree is not None
+                node.set("this", part.tree)
+                return _Part("outside", node)
+            if any(value for key, value in node.args.items() if key not in ("this", "alias")):
+                if part.kind == "rows":
+                    raise self._rows_shown(node)
+                assert part.block is not None
+                node.set("this", everything_of(part.block.table))
+                return _Part("outside", node)
+            return part
+        if isinstance(node, exp.SetOperation):
+            return self._set_operation(node, env, inline)
+        if isinstance(node, exp.Select):
+            return self._select(node, env, name, inline)
+        raise Refused(
+            f"{type(node).__name__.upper()} is not a query that can be answered",
+            fix="SELECT ... FROM ...",
+            span=self._source.span(node),
+        )
+
+    def _set_operation(self, node: exp.SetOperation, env: _Env, inline: bool) -> _Part:
+        own = self._ctes(node, env)
+        env = {**env, **own}
+        parts = [self._query(node.args[side], env, None, inline) for side in ("this", "expression")]
+        if all(part.kind == "rows" for part in parts) and not own:
+            return _Part("rows", node)
+        for side, part in zip(("this", "expression"), parts, strict=True):
+            if part.kind == "rows":
+                raise self._rows_shown(node.args[side])
+            tree = part.tree if part.block is None else everything_of(part.block.table)
+            node.set(side, tree)
+        self._keep_ctes(node, own, inline)
+        return _Part("outside", node)
+
+    def _rows_shown(self, node: exp.Expr) -> Refused:
+        return Refused(
+            "a SELECT shows rows of a private table",
+            why="rows themselves are never released",
+            fix="aggregate them: SELECT count(*) FROM ...",
+            span=self._source.span(node),
+        )
+
+    def _select(self, node: exp.Select, env: _Env, name: str | None, inline: bool) -> _Part:
+        if not node.expressions:
+            raise SqlError("there is nothing after SELECT", fix="SELECT ... FROM ...")
+        own = self._ctes(node, env)
+        env = {**env, **own}
+        sources = list(sources_of(node))
+        parts = [self._named(source, env) for source in sources]
+        if not any(part.kind == "rows" for part in parts):
+            for source, part in zip(sources, parts, strict=True):
+                self._outside_source(source, part, env, inline)
+            for query in subqueries_of(node):
+                self._outside_expression(query, env, inline)
+            self._keep_ctes(node, own, inline)
+            return _Part("outside", node)
+        holes: list[Hole] = []
+        for source, part in zip(sources, parts, strict=True):
+            holes += self._private_source(source, part, env)
+        self._check_subqueries(node)
+        for query in subqueries_of(node):
+            holes.append(self._hole(query, env))
+        node.set("with_", None)
+        if not aggregates(node):
+            return _Part("rows", node, holes=tuple(holes))
+        span = self._source.span(node)
+        if span is not None and span in self._by_span:
+            return _Part("block", block=self._by_span[span])
+        if len(self._blocks) == MOST_BLOCKS:
+            raise Refused(f"the query has more than {MOST_BLOCKS} private blocks", span=span)
+        if sum(1 for _ in node.walk()) > _MOST_NODES:
+            raise Refused("a private block is too large", fix="use fewer subqueries", span=span)
+        number = len(self._blocks) + 1
+        taken = {block.name.lower() for block in self._blocks}
+        known = name if name is not None and name.lower() not in taken else f"block {number}"
+        block = Block(number, known, node, tuple(holes), span)
+        self._blocks.append(block)
+        if span is not None:
+            self._by_span[span] = block
+        return _Part("block", block=block)
+
+    def _check_subqueries(self, node: exp.Select) -> None:
+        """A released value may decide which rows and groups count, not what the groups are."""
+        for clause in ("group", "order", "limit", "offset"):
+            part = node.args.get(clause)
+            inner = None if part is None else part.find(exp.Query)
+            if inner is not None:
+                raise Refused(
+                    f"a subquery may not stand in {clause.upper()} of a private block",
+                    fix="put it into SELECT, WHERE or HAVING, or around the block",
+                    span=self._source.span(inner),
+                )
+
+    # --- WITH ---
+
+    def _ctes(self, node: exp.Query, env: _Env) -> dict[str, _Cte]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return {}
+        if clause.args.get("recursive"):
+            raise Refused(
+                "a recursive CTE is not supported",
+                why="it could multiply private rows without bound, or never end",
+                fix="WITH name AS (SELECT ... FROM ... WHERE ...)",
+                span=self._source.find("RECURSIVE"),
+            )
+        found: dict[str, _Cte] = {}
+        for cte in clause.expressions:
+            key = cte.alias.lower()
+            if self._policy.find_table(cte.alias) is not None and self._shadow is None:
+                self._shadow = Refused(
+                    f"a CTE may not have the name of the private table {cte.alias}",
+                    why="it would not be plain which of the two is meant",
+                    fix="give it another name",
+                    span=self._source.span(cte.args["alias"]),
+                )
+            if key.startswith(OWN):
+                raise Refused(f"names that begin with {OWN} are the engine's own",
+                              fix="give the CTE another name",
+                              span=self._source.span(cte.args["alias"]))  # fmt: skip
+            if key in found:
+                raise SqlError(f"WITH names {cte.alias!r} twice", fix="rename one",
+                               span=self._source.span(cte.args["alias"]))  # fmt: skip
+            found[key] = _Cte(cte.alias, cte.this, {**env, **found}, cte.args["alias"])
+        return found
+
+    def _used(self, cte: _Cte) -> _Part:
+        """A name of WITH, taken apart when it is first used: what nobody reads is not asked."""
+        if cte.part is None:
+            cte.part = self._query(cte.node.copy(), cte.env, cte.name, inline=False)
+            if cte.part.kind == "rows" and cte.alias.args.get("columns"):
+                raise Refused(
+                    "a CTE with a column list is not supported over private rows",
+                    fix="name its columns with AS",
+                    span=self._source.span(cte.alias),
+                )
+        return cte.part
+
+    def _keep_ctes(self, node: exp.Query, own: Mapping[str, _Cte], inline: bool) -> None:
+        """Leave those names of WITH in place that are used outside."""
+        kept = [
+            exp.CTE(this=cte.part.tree, alias=cte.alias.copy())
+            for cte in own.values()
+            if cte.part is not None and cte.part.kind == "outside" and not inline
+        ]
+        node.set("with_", exp.With(expressions=kept) if kept else None)
+
+    # --- FROM ---
+
+    def _named(self, place: exp.Expr, env: _Env) -> _Part:
+        """What a table or subquery of FROM is."""
+        if isinstance(place, exp.Subquery):
+            return self._query(place.this, env, place.alias or None, inline=True)
+        if not isinstance(place, exp.Table) or not isinstance(place.this, exp.Identifier):
+            return _Part("outside")  # what may stand there is checked where it is rendered
+        check_parts(place, ("this", "alias", "joins"), self._source, "a table")
+        if place.name.lower() in env:
+            return self._used(env[place.name.lower()])
+        if self._policy.find_table(place.name) is not None:
+            return _Part("rows")
+        if self._policy.find_public(place.name) is not None:
+            return _Part("outside")
+        raise no_table(self._policy, place.name, self._source.span(place))
+
+    def _outside_source(self, place: exp.Expr, part: _Part, env: _Env, inline: bool) -> None:
+        """A name of FROM where the SELECT is outside: blocks by their tables."""
+        if isinstance(place, exp.Subquery):
+            if part.block is None:
+                place.set("this", part.tree)
+                return
+            alias = place.args.get("alias") or exp.TableAlias(
+                this=exp.to_identifier(part.block.table)
+            )
+            place.replace(_table(part.block.table, alias))
+            return
+        if not isinstance(place, exp.Table) or not isinstance(place.this, exp.Identifier):
+            return
+        cte = env.get(place.name.lower())
+        if cte is None:
+            public = self._policy.find_public(place.name)
+            assert public is not None
+            self._public[public.name] = None
+            return
+        alias = place.args.get("alias") or exp.TableAlias(this=exp.to_identifier(cte.name))
+        columns = alias.args.get("columns") or cte.alias.args.get("columns")
+        if columns:
+            alias = exp.TableAlias(this=alias.this, columns=[c.copy() for c in columns])
+        if part.block is not None:
+            place.set("this", exp.to_identifier(part.block.table))
+            place.set("alias", alias)
+        elif inline:
+            tree = self._query(cte.node.copy(), cte.env, cte.name, inline=True).tree
+            place.replace(exp.Subquery(this=tree, alias=alias))
+
+    def _outside_expression(self, query: exp.Query, env: _Env, inline: bool) -> None:
+        """A subquery in an expression of a SELECT that is outside."""
+        parent = query.parent
+        part = self._query(query, env, None, inline)
+        if part.kind == "rows":
+            raise self._rows_shown(query)
+        tree = part.tree if part.block is None else everything_of(part.block.table)
+        assert tree is not None
+        assert parent is not None
+        if tree is query:
+            return
+        if isinstance(query, exp.Subquery) and not isinstance(tree, exp.Subquery):
+            tree = exp.Subquery(this=tree)
+        query.replace(tree)
+
+    def _private_source(self, place: exp.Expr, part: _Part, env: _Env) -> tuple[Hole, ...]:
+        """A name of FROM beside private rows: those as they are, a block as a released table."""
+        if isinstance(place, exp.Subquery) and part.block is None:
+            place.set("this", part.tree)
+            if part.kind == "outside" and self._holds_block(part.tree):
+                raise self._not_a_block(place)
+            return part.holes
+        alias = place.args.get("alias")
+        if part.block is not None:
+            hole = self._new_hole(
+                "table", everything_of(part.block.table), place, part.block.number
+            )
+            alias = alias or exp.TableAlias(this=exp.to_identifier(place.name or part.block.table))
+            place.replace(self._at(_table(hole.name, alias), place))
+            return (hole,)
+        cte = env.get(place.name.lower()) if isinstance(place, exp.Table) else None
+        if cte is None:
+            return ()
+        again = self._query(cte.node.copy(), cte.env, cte.name, inline=True)
+        if again.kind == "outside" and self._holds_block(again.tree):
+            raise self._not_a_block(place)
+        alias = alias or exp.TableAlias(this=exp.to_identifier(cte.name))
+        place.replace(exp.Subquery(this=again.tree, alias=alias))
+        return again.holes
+
+    def _holds_block(self, tree: exp.Query | None) -> bool:
+        assert tree is not None
+        return any(table.name.startswith(BLOCK) for table in tree.find_all(exp.Table))
+
+    def _not_a_block(self, place: exp.Expr) -> Refused:
+        return Refused(
+            "a private table cannot be joined with what was made of released values",
+            why="it has no key by which a private row meets at most one of its rows",
+            fix="WHERE column IN (SELECT ... FROM ...), or join outside of the block",
+            span=self._source.span(place),
+        )
+
+    # --- holes ---
+
+    def _hole(self, query: exp.Query, env: _Env) -> Hole:
+        """A subquery in an expression of a SELECT that reads private rows."""
+        parent = query.parent
+        inner = query.this if isinstance(query, exp.Subquery) else query
+        part = self._query(inner.copy(), env, None, inline=True)
+        if part.kind == "rows":
+            raise self._rows_shown(query)
+        tree = part.tree if part.block is None else everything_of(part.block.table)
+        assert tree is not None
+        if isinstance(parent, exp.In):
+            hole = self._new_hole("list", tree, query)
+            parent.set("query", None)
+            parent.set("field", self._at(exp.Placeholder(this=hole.name), query))
+            return hole
+        if not isinstance(query, exp.Subquery) or isinstance(parent, exp.Any | exp.All):
+            raise Refused(
+                f"{type(parent).__name__.upper()} (SELECT ...) is not supported in a private block",
+                why="a private row may be compared with one released value, or a list of them",
+                fix="column IN (SELECT ...), or column > (SELECT ...)",
+                span=self._source.span(parent),
+            )
+        hole = self._new_hole("value", tree, query)
+        query.replace(self._at(exp.Placeholder(this=hole.name), query))
+        return hole
+
+    def _new_hole(
+        self, kind: str, query: exp.Query, at: exp.Expr, block: int | None = None
+    ) -> Hole:
+        self._holes += 1
+        return Hole(f"{HOLE}{self._holes}", kind, query, self._source.span(at), block)
+
+    def _at(self, node: exp.Expr, old: exp.Expr) -> exp.Expr:
+        """The node with the place of another, for messages that underline it."""
+        span = self._source.span(old)
+        if span is not None:
+            node.meta.update(start=span.start, end=span.end - 1)
+        return node
+
+
+def _table(name: str, alias: exp.Expr) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name), alias=alias.copy())
+
+
+def _within(inner: Span | None, outer: Span | None) -> bool:
+    if inner is None or outer is None:
+        return False
+    return outer.start <= inner.start and inner.end <= outer.end

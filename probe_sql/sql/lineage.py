@@ -1,0 +1,338 @@
+"""Where the columns of an outer query come from: keys, noisy values times numbers, or computed.
+
+Utility: a value that is `a*x + b*y + c` of noisy values x and y, with numbers a, b and c, lies
+within |a| times the margin of x plus |b| times that of y wherever both margins hold. The rows of
+blocks are told apart by DuckDB's `rowid`, which `*` does not show and joins do not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from probe_sql.sql.aggregate import holds_aggregate
+from probe_sql.sql.script import BLOCK
+
+ROW = "probe_sql_row_"  # and a number: the place of a block's row, beside the columns
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A number times a noisy value: column `column` of the block behind `source`."""
+
+    factor: Fraction
+    source: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How a column came about: exact (keys, public values), linear in noisy values, or derived.
+
+    `terms` are of a linear one, `slack` is what rounding may add.
+    """
+
+    kind: str  # 'exact' | 'linear' | 'derived'
+    terms: tuple[Term, ...] = ()
+    offset: Fraction = Fraction(0)
+    slack: Fraction = Fraction(0)
+
+    @property
+    def plain(self) -> Term | None:
+        """The one value that is shown as it is."""
+        bare = len(self.terms) == 1 and not self.offset and not self.slack
+        return self.terms[0] if bare and self.terms[0].factor == 1 else None
+
+
+EXACT = Origin("exact")
+DERIVED = Origin("derived")
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The origins of the columns of a query, and the tables of blocks whose rows it can name."""
+
+    columns: tuple[Origin, ...]
+    sources: tuple[tuple[str, str], ...] = ()  # the name in FROM, and the block's table
+
+
+@dataclass(slots=True)
+class _Named:
+    """A name of FROM with its columns."""
+
+    name: str
+    columns: dict[str, Origin]
+    public: bool
+    block: str | None = None
+
+
+@dataclass(slots=True)
+class _Scope:
+    named: list[_Named] = field(default_factory=list)
+    joined: set[str] = field(default_factory=set)  # columns of USING
+
+    @property
+    def public(self) -> bool:
+        return all(one.public for one in self.named)
+
+    def column(self, node: exp.Column) -> Origin:
+        table, name = node.table.lower(), node.name.lower()
+        owners = [one for one in self.named if not table or one.name.lower() == table]
+        found = [one.columns[name] for one in owners if name in one.columns]
+        if len(found) == 1 or (found and name in self.joined):
+            return found[0]
+        return EXACT if self.public else DERIVED
+
+
+def lineage(query: exp.Query, tables: Mapping[str, Sequence[tuple[str, bool]]]) -> Lineage:
+    """The origins of a query's columns.
+
+    `tables` has the columns of every table outside, and whether each is noisy; the names of
+    blocks' tables are among them, public tables have no noisy column.
+    """
+    return _Reader(tables).read(query, {}, top=True)
+
+
+def with_rows(query: exp.Query, found: Lineage) -> exp.Query:
+    """The query with the places of the blocks' rows as further columns."""
+    if not found.sources:
+        return query
+    select = query.copy()
+    assert isinstance(select, exp.Select)
+    rows = [
+        exp.alias_(exp.column("rowid", table=exp.to_identifier(name)), f"{ROW}{index}")
+        for index, (name, _) in enumerate(found.sources)
+    ]
+    select.set("expressions", [*select.expressions, *rows])
+    return select
+
+
+@dataclass(slots=True)
+class _Reader:
+    tables: Mapping[str, Sequence[tuple[str, bool]]]
+
+    def read(
+        self, query: exp.Expr, ctes: Mapping[str, tuple[list[str], list[Origin], bool]], top: bool
+    ) -> Lineage:
+        if isinstance(query, exp.Subquery):
+            return replace(self.read(query.this, ctes, top=False), sources=())
+        known = dict(ctes)
+        clause = query.args.get("with_")
+        for cte in clause.expressions if clause is not None else ():
+            inner = self.read(cte.this, known, top=False)
+            names = _names(cte.this, cte.args["alias"], len(inner.columns))
+            public = all(origin == EXACT for origin in inner.columns) and self._public(cte.this)
+            known[cte.alias.lower()] = (names, list(inner.columns), public)
+        if isinstance(query, exp.SetOperation):
+            left, right = (
+                self.read(query.args[s], known, top=False) for s in ("this", "expression")
+            )
+            both = zip(left.columns, right.columns, strict=False)
+            return Lineage(tuple(EXACT if a == b == EXACT else DERIVED for a, b in both))
+        assert isinstance(query, exp.Select)
+        return self._select(query, known, top)
+
+    def _public(self, query: exp.Expr) -> bool:
+        """Whether no block is read."""
+        return not any(table.name.startswith(BLOCK) for table in query.find_all(exp.Table))
+
+    def _select(
+        self, select: exp.Select, ctes: Mapping[str, tuple[list[str], list[Origin], bool]],
+        top: bool,
+    ) -> Lineage:  # fmt: skip
+        scope = self._scope(select, ctes)
+        folded = select.args.get("group") is not None or any(
+            holds_aggregate(item, {}) for item in select.expressions
+        )
+        rows = top and not folded and not select.args.get("distinct")
+        blocks = [one for one in scope.named if one.block is not None and rows]
+        places = {one.name.lower(): index for index, one in enumerate(blocks)}
+        columns: list[Origin] = []
+        for item in select.expressions:
+            inner = item.this if isinstance(item, exp.Alias) else item
+            star = isinstance(inner, exp.Star) or (
+                isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
+            )
+            if star:
+                columns += self._star(inner, scope)
+            else:
+                columns.append(self._origin(inner, scope))
+        if not rows:
+            columns = [origin if origin == EXACT else DERIVED for origin in columns]
+            return Lineage(tuple(columns))
+        placed = [_placed(origin, scope, places) for origin in columns]
+        sources = tuple((one.name, one.block) for one in blocks if one.block is not None)
+        return Lineage(tuple(placed), sources)
+
+    def _scope(
+        self, select: exp.Select, ctes: Mapping[str, tuple[list[str], list[Origin], bool]]
+    ) -> _Scope:
+        scope = _Scope()
+        clause = select.args.get("from_")
+        joins = select.args.get("joins") or []
+        for place in [*([clause.this] if clause else []), *(join.this for join in joins)]:
+            scope.named.append(self._named(place, ctes, len(scope.named)))
+        for join in joins:
+            scope.joined |= {name.name.lower() for name in join.args.get("using") or []}
+        return scope
+
+    def _named(
+        self, place: exp.Expr, ctes: Mapping[str, tuple[list[str], list[Origin], bool]], index: int
+    ) -> _Named:
+        alias = place.alias_or_name
+        renamed = isinstance(place.args.get("alias"), exp.TableAlias) and bool(
+            place.args["alias"].args.get("columns")
+        )
+        if isinstance(place, exp.Table) and place.name.lower() in ctes:
+            names, origins, public = ctes[place.name.lower()]
+            return _Named(alias, dict(zip(names, origins, strict=False)), public)
+        if isinstance(place, exp.Table) and place.name in self.tables:
+            columns = self.tables[place.name]
+            block = place.name.startswith(BLOCK)
+            own = {"rowid"} & {name.lower() for name, _ in columns}
+            if renamed or own:
+                return _Named(alias, {}, not block)
+            origins_ = {
+                name.lower(): Origin("linear", (Term(Fraction(1), index, at),)) if one else EXACT
+                for at, (name, one) in enumerate(columns)
+            }
+            return _Named(alias, origins_, not block, place.name if block else None)
+        if isinstance(place, exp.Subquery):
+            inner = self.read(place.this, ctes, top=False)
+            names = _names(place.this, place.args.get("alias"), len(inner.columns))
+            public = self._public(place.this)
+            return _Named(alias, dict(zip(names, inner.columns, strict=False)), public)
+        return _Named(alias, {}, isinstance(place, exp.Values))
+
+    def _star(self, star: exp.Expr, scope: _Scope) -> list[Origin]:
+        """The columns of `*` in DuckDB's order: those of USING once, at their first place."""
+        inner = star.this if isinstance(star, exp.Column) else star
+        if any(value for key, value in inner.args.items() if key != "this"):
+            return [DERIVED] * 1000  # some were left out or changed: their number will not fit
+        table = star.table.lower() if isinstance(star, exp.Column) else ""
+        found: list[Origin] = []
+        seen: set[str] = set()
+        for one in scope.named:
+            if table and one.name.lower() != table:
+                continue
+            for name, origin in one.columns.items():
+                if name in scope.joined and name in seen and not table:
+                    continue
+                seen.add(name)
+                found.append(origin)
+        return found
+
+    def _origin(self, node: exp.Expr, scope: _Scope) -> Origin:
+        linear = self._linear(node, scope)
+        if linear is not None:
+            return linear
+        if node.find(exp.Query) is not None and not self._public(node):
+            return DERIVED
+        computed = [inner for inner in node.walk() if isinstance(inner, exp.AggFunc | exp.Window)]
+        if computed and not scope.public:
+            return DERIVED
+        origins = [scope.column(column) for column in node.find_all(exp.Column)]
+        return EXACT if all(origin == EXACT for origin in origins) else DERIVED
+
+    def _linear(self, node: exp.Expr, scope: _Scope) -> Origin | None:
+        """The node as numbers times noisy values, where it is that and no more."""
+        if isinstance(node, exp.Column):
+            origin = scope.column(node)
+            return origin if origin.kind == "linear" else None
+        if isinstance(node, exp.Paren):
+            return self._linear(node.this, scope)
+        if isinstance(node, exp.Cast) and node.to.this in _REALS and not isinstance(
+            node, exp.TryCast
+        ):  # fmt: skip
+            return self._linear(node.this, scope)
+        if isinstance(node, exp.Neg):
+            return _times(self._linear(node.this, scope), Fraction(-1))
+        if isinstance(node, exp.Round) and {k for k, v in node.args.items() if v} <= _ROUND:
+            inner, digits = self._linear(node.this, scope), _number(node.args.get("decimals"))
+            if inner is None or digits is None or digits.denominator != 1 or abs(digits) > 15:
+                return None
+            return replace(inner, slack=inner.slack + Fraction(10) ** -int(digits) / 2)
+        if isinstance(node, exp.Add | exp.Sub):
+            sign = Fraction(-1 if isinstance(node, exp.Sub) else 1)
+            return _sum(self._either(node.this, scope), self._either(node.expression, scope), sign)
+        if isinstance(node, exp.Mul):
+            for one, other in ((node.this, node.expression), (node.expression, node.this)):
+                factor = _number(one)
+                if factor is not None:
+                    return _times(self._linear(other, scope), factor)
+        if isinstance(node, exp.Div):
+            divisor = _number(node.expression)
+            if divisor:
+                return _times(self._linear(node.this, scope), 1 / divisor)
+        return None
+
+    def _either(self, node: exp.Expr, scope: _Scope) -> Origin | None:
+        number = _number(node)
+        return Origin("linear", (), number) if number is not None else self._linear(node, scope)
+
+
+_REALS = (exp.DataType.Type.DOUBLE,)
+_ROUND = {"this", "decimals"}
+
+
+def _number(node: exp.Expr | None) -> Fraction | None:
+    if node is None:
+        return Fraction(0)
+    if isinstance(node, exp.Paren):
+        return _number(node.this)
+    if isinstance(node, exp.Neg):
+        inner = _number(node.this)
+        return None if inner is None else -inner
+    if isinstance(node, exp.Literal) and not node.is_string:
+        try:
+            return Fraction(node.this)
+        except ValueError:
+            return None
+    return None
+
+
+def _times(origin: Origin | None, factor: Fraction) -> Origin | None:
+    if origin is None:
+        return None
+    terms = tuple(replace(term, factor=term.factor * factor) for term in origin.terms)
+    return replace(
+        origin, terms=terms, offset=origin.offset * factor, slack=origin.slack * abs(factor)
+    )
+
+
+def _sum(left: Origin | None, right: Origin | None, sign: Fraction) -> Origin | None:
+    right = _times(right, sign)
+    if left is None or right is None or not (left.terms or right.terms):
+        return None
+    factors: dict[tuple[int, int], Fraction] = {}
+    for term in (*left.terms, *right.terms):
+        place = (term.source, term.column)
+        factors[place] = factors.get(place, Fraction(0)) + term.factor
+    terms = tuple(Term(factor, *place) for place, factor in factors.items() if factor)
+    return Origin("linear", terms, left.offset + right.offset, left.slack + right.slack)
+
+
+def _placed(origin: Origin, scope: _Scope, places: Mapping[str, int]) -> Origin:
+    """A linear origin by the places of its blocks among the sources; derived without one."""
+    terms = []
+    for term in origin.terms:
+        place = places.get(scope.named[term.source].name.lower())
+        if place is None:
+            return DERIVED
+        terms.append(replace(term, source=place))
+    return replace(origin, terms=tuple(terms))
+
+
+def _names(query: exp.Expr, alias: exp.Expr | None, count: int) -> list[str]:
+    """The names of a query's columns, as far as they are plain."""
+    listed = alias.args.get("columns") if alias is not None else None
+    if listed:
+        return [name.name.lower() for name in listed]
+    inner = query
+    while isinstance(inner, exp.Subquery | exp.SetOperation):
+        inner = inner.this
+    names = [item.alias_or_name.lower() for item in inner.args.get("expressions") or []]
+    return names if len(names) == count and "*" not in names else []

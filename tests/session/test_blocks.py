@@ -1,0 +1,381 @@
+"""SQL around private blocks, from text to answer, on a real database, ledger and child process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from probe_sql import Answer
+from probe_sql.answer.values import Denied
+from probe_sql.errors import AccuracyError, BudgetExhausted, ProbeError, Refused, SqlError
+from probe_sql.outside import Sandbox
+from probe_sql.session import Connection, Outline, explain_only
+from tests.session.clinic import POLICY, build, seeded
+
+WARDS = "SELECT ward, count(*) AS n FROM patients GROUP BY ward"
+EXACT = {"A": 673, "B": 673, "C": 673}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return build(tmp_path)
+
+
+def answered(result: object) -> Answer:
+    assert isinstance(result, Answer)
+    assert result.status == "answered", str(result)
+    return result
+
+
+def ask(db: Connection, sql: str, **options: Any) -> Answer:
+    return answered(db.sql(sql, **options))
+
+
+# --- public tables alone ---
+
+
+def test_public_tables_are_answered_free_and_exactly(database: Path) -> None:
+    with seeded(database, 1) as db:
+        answer = ask(db, "SELECT name, cap FROM diseases ORDER BY name LIMIT 2")
+        assert answer.rows == (("flu", 500), ("gout", 500))
+        assert answer.derived == ()
+        assert answer.blocks == ()
+        assert answer.as_dict()["privacy"]["epsilon"] == 0
+        assert db.budget.spent == 0
+        assert db.ledger() == ()
+        assert ask(db, "SELECT * FROM diseases WHERE cap IS NULL").rows == (("unheard of", None),)
+        assert db.cursor().execute("SELECT 1 + 1 AS two").fetchall() == [(2,)]
+        assert ask(db, "SELECT count(*) FROM diseases WHERE cap > ?", parameters=[10]).rows == (
+            (4,),
+        )
+
+
+# --- blocks, charges ---
+
+
+def test_blocks_are_charged_one_by_one_and_joined_outside(database: Path) -> None:
+    query = f"""
+        WITH w AS ({WARDS}), ages AS (SELECT ward, avg(age) AS age FROM patients GROUP BY ward)
+        SELECT ward, w.n, age, w.n * 2 + 1 AS twice, w.n / age AS odd
+        FROM w JOIN ages USING (ward) ORDER BY ward DESC WITH ACCURACY (epsilon = 1)
+    """
+    with seeded(database, 2) as db:
+        answer = ask(db, query)
+        entries = db.ledger()
+        assert db.budget.spent == pytest.approx(answer.privacy.epsilon)
+    assert [row[0] for row in answer.rows] == ["C", "B", "A"]
+    assert [name for name, _ in answer.blocks or ()] == ["w", "ages"]
+    assert [entry.sql for entry in entries] == [
+        "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward",
+        "SELECT ward, AVG(age) AS age FROM patients GROUP BY ward",
+    ]
+    assert all(entry.charged <= 0.5 for entry in entries)
+    for row, margins in zip(answer.rows, answer.margins, strict=True):
+        assert abs(row[1] - EXACT[row[0]]) <= 5 * (margins[1] or 0)
+        assert margins[3] == pytest.approx(2 * (margins[1] or 0))
+        assert margins[0] is margins[4] is None
+    assert answer.derived == ("odd",)
+    assert answer.confidence == 0.95
+    assert "w: Each value lies within its margin" in answer.privacy.sentence
+
+
+def test_the_rest_of_epsilon_is_divided_among_blocks_without_their_own(database: Path) -> None:
+    query = f"""
+        WITH a AS ({WARDS} WITH ACCURACY (epsilon = 0.4)), b AS (SELECT count(*) AS m FROM patients),
+             c AS (SELECT sum(age) AS s FROM patients), free AS (SELECT ward FROM patients GROUP BY ward)
+        SELECT a.ward, n, m, s FROM a, b, c WHERE ward IN (SELECT ward FROM free)
+        WITH ACCURACY (epsilon = 1)
+    """  # noqa: E501
+    with seeded(database, 3) as db:
+        outline = db.explain(query)
+        assert isinstance(outline, Outline)
+        shares = {s.block.name: s.plan.accuracy.epsilon for s in outline.program.steps if s.pays}
+        assert shares == {"a": 0.4, "b": 0.3, "c": 0.3}
+        assert outline.epsilon_worst == pytest.approx(1)
+        assert db.budget.spent == 0
+        answer = ask(db, query)
+        assert answer.privacy.epsilon == pytest.approx(1)
+        with pytest.raises(AccuracyError, match=r"take 0\.4, and the query may spend 0\.4"):
+            db.sql(query.replace("epsilon = 1)", "epsilon = 0.4)"))
+
+
+def test_own_epsilons_need_no_other(database: Path) -> None:
+    query = f"SELECT max(n) FROM ({WARDS} WITH ACCURACY (epsilon = 1.5))"
+    with seeded(database, 3) as db:
+        assert ask(db, query).privacy.epsilon == pytest.approx(1.5)
+
+
+def test_equal_blocks_are_asked_once(database: Path) -> None:
+    query = f"""
+        SELECT x.ward, x.n - y.m AS gap FROM ({WARDS}) x
+        JOIN (SELECT p.ward, count(*) AS m FROM patients AS p GROUP BY p.ward) y USING (ward)
+    """
+    with seeded(database, 4) as db:
+        answer = ask(db, query)
+        assert len(db.ledger()) == 1
+        assert "y: the same as x, asked once" in str(db.explain(query))
+    assert [row[1] for row in answer.rows] == [0, 0, 0]
+
+
+def test_blocks_that_differ_in_one_constant_are_two(database: Path) -> None:
+    query = (
+        "SELECT (SELECT count(*) FROM patients WHERE age > 40)"
+        " - (SELECT count(*) FROM patients WHERE age > 41) AS d"
+    )
+    with seeded(database, 4) as db:
+        ask(db, query)
+        assert len(db.ledger()) == 2
+
+
+def test_values_are_computed_from_what_was_measured(database: Path) -> None:
+    """Sums of values that were moved to 0 would be too high: small groups have noise only."""
+    days = "SELECT admitted, count(*) AS n FROM patients WHERE age > 119 GROUP BY admitted"
+    with seeded(database, 5) as db:
+        answer = ask(db, f"SELECT sum(n), min(n) FROM ({days}) WITH ACCURACY (epsilon = 0.5)")
+        [(_, block)] = answer.blocks or ()
+        assert answer.rows[0][0] == sum(row[1] for row in block.raw)
+        assert answer.rows[0][1] == min(row[1] for row in block.raw) < 0
+        assert min(row[1] for row in block.rows) == 0
+        assert answer.derived == ("sum(n)", "min(n)")
+
+
+def test_margins_of_sums_add_and_hold_less_often(database: Path) -> None:
+    query = (
+        "SELECT a.n - b.n AS gap, a.n FROM (SELECT count(*) AS n FROM patients WHERE age > 40) a,"
+        " (SELECT count(*) AS n FROM patients WHERE age < 40) b"
+    )
+    with seeded(database, 6) as db:
+        answer = ask(db, query)
+    [(_, left), (_, right)] = answer.blocks or ()
+    assert answer.margins[0][0] == (left.margins[0][0] or 0) + (right.margins[0][0] or 0)
+    assert answer.confidence == pytest.approx(0.9)
+
+
+# --- thresholds and lists ---
+
+
+def test_a_threshold_from_a_block(database: Path) -> None:
+    query = (
+        "SELECT disease FROM patients GROUP BY disease"
+        " HAVING avg(age) > (SELECT avg(age) FROM patients) AND count(*) > 100"
+        " WITH ACCURACY (epsilon = 3)"
+    )
+    with seeded(database, 7) as db:
+        answer = ask(db, query)
+        first, second = db.ledger()
+    # The exact mean is 43.2: of the large ones only shingles (80) is above.
+    assert [row[0] for row in answer.rows] == ["shingles"]
+    assert first.sql == "SELECT AVG(age) FROM patients"
+    released = (answer.blocks or ())[0][1].raw[0][0]
+    assert f"AVG(age) > {released!r}" in (second.sql or "")
+    assert "with released values in place of its subqueries" in answer.privacy.sentence
+
+
+def test_a_released_mean_is_moved_into_its_bounds(database: Path) -> None:
+    """The mean of a handful of rows at almost no epsilon is mostly noise; the exact one is not."""
+    query = (
+        "SELECT ward FROM patients GROUP BY ward HAVING avg(age) >= (SELECT avg(age) FROM patients"
+        " WHERE age > 119 WITH ACCURACY (epsilon = 0.001)) WITH ACCURACY (epsilon = 0.1)"
+    )
+    moved = 0
+    with seeded(database, 1) as db:
+        for _ in range(5):
+            before = len(db.ledger())
+            answer = db.sql(query)
+            assert isinstance(answer, Answer)
+            [(_, inner), *_] = answer.blocks or ()
+            raw = inner.raw[0][0]
+            asked = [entry.sql or "" for entry in db.ledger()[before:]][1:]
+            if raw is not None and not 0 <= raw <= 120:
+                moved += 1
+                assert asked == [] or asked[0].endswith((">= 0.0", ">= 120.0"))
+            elif raw is not None:
+                assert asked[0].endswith(f">= {raw!r}")
+    assert moved
+
+
+def test_null_in_a_threshold_holds_for_no_group(database: Path) -> None:
+    with seeded(database, 8) as db:
+        null = "(SELECT cap FROM diseases WHERE name = 'unheard of')"
+        answer = ask(db, f"SELECT ward FROM patients GROUP BY ward HAVING count(*) > {null}")
+        assert answer.rows == ()
+        assert answer.privacy.epsilon == 0
+        negated = f"SELECT ward FROM patients GROUP BY ward HAVING NOT count(*) > {null}"
+        assert ask(db, negated).rows == ()
+        with pytest.raises(SqlError, match="gave NULL"):
+            db.sql(f"SELECT count(*) * {null} FROM patients")
+        assert db.budget.spent == 0
+
+
+@pytest.mark.parametrize("condition", [
+    "disease IN (SELECT name FROM diseases WHERE cap > 10)",
+    "disease NOT IN (SELECT name FROM diseases WHERE name < 'g')",
+    "NOT disease IN (SELECT name FROM diseases WHERE cap IS NULL)",
+    "disease NOT IN (SELECT CASE WHEN cap IS NULL THEN NULL ELSE name END FROM diseases)",
+    "age IN (SELECT cap / 10 + 30 FROM diseases)", "disease IN (SELECT name FROM diseases LIMIT 0)",
+    "age > (SELECT min(cap) / 10 FROM diseases)", "age > (SELECT cap FROM diseases WHERE false)",
+    "CASE WHEN disease IN (SELECT 'flu') THEN age > 40 ELSE age < 40 END",
+])  # fmt: skip
+def test_subqueries_of_where_mean_what_they_mean_in_duckdb(database: Path, condition: str) -> None:
+    query = f"SELECT ward, count(*) AS n FROM patients WHERE {condition} GROUP BY ward"
+    with duckdb.connect(str(database), read_only=True) as plain:
+        exact = dict(plain.sql(query.replace("/ 10", "// 10")).fetchall())
+    with seeded(database, 9) as db:
+        answer = ask(db, query.replace("/ 10", "// 10"), epsilon=4)
+    for ward, n in answer.rows:
+        assert abs(n - exact.get(ward, 0)) <= 6, condition
+
+
+def test_a_long_list_is_joined_and_not_written_out(database: Path) -> None:
+    """An IN of so many written values is refused."""
+    union = " UNION ALL ".join(f"SELECT a.cap * {i} AS v FROM diseases a" for i in range(1, 4))
+    many = f"SELECT x.v + y.v * 7 + z.v * 49 AS v FROM ({union}) x, ({union}) y, ({union}) z"
+    query = f"SELECT count(*) AS n FROM patients WHERE age * 500 IN ({many})"
+    with seeded(database, 10) as db:
+        answer = ask(db, query, epsilon=1)
+        assert "probe_sql_key" in (db.ledger()[0].sql or "")
+        assert len(db.ledger()[0].sql or "") < 400
+    assert len(answer.rows) == 1
+
+
+def test_private_rows_join_a_block_on_its_keys(database: Path) -> None:
+    query = (
+        "WITH big AS (SELECT disease, count(*) AS n FROM patients GROUP BY disease"
+        " HAVING count(*) > 500) SELECT ward, count(*) AS m FROM patients JOIN big USING (disease)"
+        " GROUP BY ward WITH ACCURACY (epsilon = 3)"
+    )
+    with seeded(database, 11) as db:
+        answer = ask(db, query)
+        with pytest.raises(Refused, match="does not show them all"):
+            db.sql(query.replace("SELECT disease, count(*) AS n", "SELECT count(*) AS disease"))
+    for _, m in answer.rows:
+        assert abs(m - 533) <= 20  # 900 + 700 of three wards
+
+
+# --- nothing is charged in vain, and nothing paid for is lost ---
+
+
+@pytest.mark.parametrize("sql", [
+    f"SELECT nothing FROM ({WARDS})", f"SELECT ward + n FROM ({WARDS})",
+    f"SELECT pg_sleep(n) FROM ({WARDS})", f"SELECT ward FROM ({WARDS}) GROUP BY n",
+    f"{WARDS} UNION SELECT 1", f"SELECT n FROM ({WARDS}) q, (SELECT stddev(age) FROM patients) r",
+    "SELECT ward FROM patients GROUP BY ward HAVING count(*) > (SELECT name, cap FROM diseases)",
+    "SELECT count(*) FROM patients WHERE disease IN (SELECT cap FROM diseases d WHERE d.x = ward)",
+    f"SELECT n FROM ({WARDS}) q WITH ACCURACY (margin = (other = 5))",
+])  # fmt: skip
+def test_what_cannot_run_is_refused_before_anything_is_charged(database: Path, sql: str) -> None:
+    with seeded(database, 12) as db:
+        with pytest.raises(ProbeError) as raised:
+            db.sql(sql)
+        assert not raised.value.released
+        assert db.budget.spent == 0
+        assert db.ledger() == ()
+
+
+def test_the_sum_of_all_blocks_is_admitted_first(database: Path) -> None:
+    query = f"SELECT * FROM ({WARDS} WITH ACCURACY (epsilon = 3)) a, (SELECT sum(age) FROM patients WITH ACCURACY (epsilon = 3)) b"  # noqa: E501
+    with seeded(database, 13) as db:
+        with pytest.raises(BudgetExhausted):
+            db.sql(query)
+        assert db.ledger() == ()
+
+
+def test_what_was_released_is_in_the_hands_of_the_error(database: Path) -> None:
+    with seeded(database, 14) as db:
+        with pytest.raises(SqlError, match="Could not convert string 'A'") as raised:
+            db.sql(f"WITH w AS ({WARDS}) SELECT CAST(ward AS INTEGER) FROM w")
+        spent = db.budget.spent
+        assert spent > 0
+    assert list(raised.value.released) == ["w"]
+    block = raised.value.released["w"]
+    assert isinstance(block, Answer)
+    assert block.privacy.epsilon == pytest.approx(spent)
+    assert [row[0] for row in block.rows] == ["A", "B", "C"]
+    assert "error.released" in str(raised.value)
+
+
+def test_a_denied_block_denies_the_whole_and_says_which(database: Path) -> None:
+    query = (
+        f"WITH w AS ({WARDS} WITH ACCURACY (epsilon = 0.1)), near AS (SELECT ward FROM patients"
+        " GROUP BY ward HAVING count(*) > 673 WITH ACCURACY (epsilon = 0.1))"
+        " SELECT * FROM w JOIN near USING (ward)"
+    )
+    with seeded(database, 15) as db:
+        answer = db.sql(query)
+        assert isinstance(answer, Denied)
+        assert answer.reason.startswith("near: ")
+        assert answer.privacy.epsilon == pytest.approx(db.budget.spent)
+        assert [name for name, _ in answer.blocks or ()] == ["w"]
+        with pytest.raises(ProbeError, match="the query was denied: near"):
+            len(answer)
+
+
+def test_a_denial_that_public_facts_decide_comes_before_any_charge(database: Path) -> None:
+    query = (
+        f"WITH w AS ({WARDS}), fine AS (SELECT count(*) AS n FROM patients WITH ACCURACY"
+        " (margin = 0.001, epsilon = 0.1)) SELECT * FROM w, fine"
+    )
+    with seeded(database, 16) as db:
+        answer = db.sql(query)
+        assert isinstance(answer, Denied)
+        assert answer.reason.startswith("fine: ")
+        assert db.budget.spent == 0
+
+
+def test_the_outer_query_that_dies_leaves_the_blocks(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Sandbox.run
+
+    def dying(self: Sandbox, sql: str, columns: Any) -> Any:
+        self._process.kill()
+        return run(self, sql, columns)
+
+    with seeded(database, 17) as db:
+        monkeypatch.setattr(Sandbox, "run", dying)
+        with pytest.raises(ProbeError, match="memory or processor time") as raised:
+            db.sql(f"SELECT max(n) FROM ({WARDS})")
+        assert list(raised.value.released) == ["block 1"]
+
+
+# --- EXPLAIN ---
+
+
+def test_explain_shows_blocks_prices_and_what_is_around(database: Path) -> None:
+    query = (
+        f"WITH w AS ({WARDS}) SELECT ward, n, n * n AS square FROM w"
+        " WHERE n > (SELECT avg(cap) FROM diseases)"
+    )
+    with seeded(database, 18) as db:
+        text = str(db.sql(f"EXPLAIN {query}"))
+        found = db.explain(query)
+        assert db.ledger() == ()
+    for part in (
+        "blocks      1 that read private rows", "w: at most epsilon 1", "block w",
+        "groups      by ward (3 listed values)", "around them", "FROM w",
+        "n: BIGINT, with a margin", "square: BIGINT, computed from noisy values",
+        "cost        at most epsilon 1 is charged in all",
+    ):  # fmt: skip
+        assert part in text, part
+    facts = found.as_dict()
+    assert facts["epsilon_worst"] == pytest.approx(1)
+    assert [block["name"] for block in facts["blocks"]] == ["w"]
+    with pytest.raises(AttributeError, match=r"each of its \.blocks has"):
+        _ = found.doubt
+
+
+def test_explain_works_with_the_policy_alone() -> None:
+    found = explain_only(f"SELECT max(n) FROM ({WARDS})", POLICY)
+    assert isinstance(found, Outline)
+    assert found.epsilon_worst == pytest.approx(1)
+
+
+def test_one_block_with_nothing_around_has_the_answer_it_always_had(database: Path) -> None:
+    with seeded(database, 19) as db:
+        plain = ask(db, WARDS)
+    database.with_name("clinic.duckdb.ledger").unlink()
+    assert plain.blocks is None
+    assert "blocks" not in plain.as_dict()

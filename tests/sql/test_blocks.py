@@ -1,0 +1,211 @@
+"""Queries taken apart: which SELECTs are private blocks, and what is left around them."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from probe_sql.errors import ProbeError, Refused
+from probe_sql.sql.blocks import take_apart
+from probe_sql.sql.lineage import lineage
+from probe_sql.sql.outer import check_outer, render_outer
+from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
+from probe_sql.sql.script import Script
+from probe_sql.sql.text import read
+from tests.sql.hospital import policy
+from tests.sql.reference_outer import PAGE, written
+
+POLICY = policy()
+
+
+def apart(sql: str) -> Script:
+    script = take_apart(read(sql), POLICY)
+    assert script is not None
+    check_outer(script.outer, script.source, script.public)
+    return script
+
+
+def shape(sql: str) -> list[str]:
+    """Blocks, holes and what is outside, a line each."""
+    script = apart(sql)
+    lines = []
+    for block in script.blocks:
+        lines.append(f"{block.number} {block.name}: {render_outer(block.select)}")
+        lines += [f"  {hole.kind}: {render_outer(hole.query)}" for hole in block.holes]
+    return [*lines, f"outside: {render_outer(script.outer)}"]
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT ward, count(*) FROM stays GROUP BY ward",
+    "WITH w AS (SELECT * FROM stays WHERE age > 3) SELECT ward, count(*) FROM w GROUP BY ward",
+    "SELECT ward FROM (SELECT ward FROM stays) q GROUP BY ward HAVING count(*) > 10",
+    "SELECT s.ward FROM stays s JOIN wards w ON w.ward = s.ward GROUP BY s.ward",
+    "SELECT * FROM stays", "SELECT age FROM (SELECT age FROM stays)",
+])  # fmt: skip
+def test_one_block_with_nothing_around_goes_its_own_way(sql: str) -> None:
+    assert take_apart(read(sql), POLICY) is None
+
+
+def test_blocks_of_a_join_become_tables() -> None:
+    assert shape(
+        "WITH busy AS (SELECT ward FROM stays GROUP BY ward HAVING count(*) > 10),"
+        " f AS (SELECT ward, avg(cost) AS c FROM stays GROUP BY ward),"
+        " unused AS (SELECT count(*) FROM stays)"
+        " SELECT w.beds, avg(f.c) FROM busy JOIN f USING (ward) JOIN wards w USING (ward)"
+        " GROUP BY 1"
+    ) == [
+        "1 busy: SELECT ward FROM stays GROUP BY ward HAVING COUNT(*) > 10",
+        "2 f: SELECT ward, AVG(cost) AS c FROM stays GROUP BY ward",
+        "outside: SELECT w.beds, AVG(f.c) FROM probe_sql_block_1 AS busy"
+        " JOIN probe_sql_block_2 AS f USING (ward) JOIN wards AS w USING (ward) GROUP BY 1",
+    ]
+
+
+def test_a_subquery_in_a_block_is_asked_before_it() -> None:
+    sql = "SELECT ward FROM stays GROUP BY ward HAVING avg(age) > (SELECT avg(age) FROM stays)"
+    assert shape(sql) == [
+        "1 block 1: SELECT AVG(age) FROM stays",
+        "2 block 2: SELECT ward FROM stays GROUP BY ward HAVING AVG(age) > $probe_sql_hole_1",
+        "  value: SELECT * FROM probe_sql_block_1",
+        "outside: SELECT * FROM probe_sql_block_2",
+    ]  # fmt: skip
+
+
+def test_names_of_with_are_followed_into_a_block() -> None:
+    assert shape(
+        "WITH a AS (SELECT ward, count(*) n FROM stays GROUP BY ward),"
+        " t AS (SELECT ward FROM a WHERE n > 5), old AS (SELECT * FROM stays WHERE age > 60)"
+        " SELECT disease, count(*) FROM old WHERE ward IN (SELECT ward FROM t) GROUP BY disease"
+    ) == [
+        "1 a: SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward",
+        "2 block 2: SELECT disease, COUNT(*) FROM (SELECT * FROM stays WHERE age > 60) AS old"
+        " WHERE ward IN $probe_sql_hole_1 GROUP BY disease",
+        "  list: SELECT ward FROM (SELECT ward FROM probe_sql_block_1 AS a WHERE n > 5) AS t",
+        "outside: SELECT * FROM probe_sql_block_2",
+    ]
+
+
+def test_set_operations_and_scalars_take_blocks() -> None:
+    assert shape("SELECT count(*) FROM stays UNION ALL SELECT count(*) FROM visitors")[2:] == [
+        "outside: SELECT * FROM probe_sql_block_1 UNION ALL SELECT * FROM probe_sql_block_2"
+    ]
+    sql = "SELECT (SELECT count(*) FROM stays) - (SELECT count(*) FROM visitors) AS d"
+    assert shape(sql)[2:] == [
+        "outside: SELECT (SELECT * FROM probe_sql_block_1) - (SELECT * FROM probe_sql_block_2) AS d"
+    ]  # fmt: skip
+
+
+def test_a_block_read_twice_is_one_block() -> None:
+    found = apart(
+        "WITH a AS (SELECT ward, count(*) n FROM stays GROUP BY ward)"
+        " SELECT x.ward FROM a x JOIN a y USING (ward) WHERE x.n > (SELECT avg(n) FROM a)"
+    )
+    assert [block.name for block in found.blocks] == ["a"]
+
+
+def test_clauses_belong_to_the_block_in_their_parentheses() -> None:
+    found = apart(
+        "WITH a AS (SELECT count(*) n FROM stays WITH ACCURACY (epsilon = 0.1)),"
+        " b AS (SELECT count(*) n FROM visitors) SELECT a.n + b.n FROM a, b"
+        " WITH ACCURACY (epsilon = 0.5)"
+    )
+    assert [dict(block.options) for block in found.blocks] == [{"epsilon": 0.1}, {}]
+    assert found.options == {"epsilon": 0.5}
+
+
+@pytest.mark.parametrize(("sql", "what", "underlined"), [
+    ("SELECT age FROM stays UNION SELECT 1", "shows rows of a private", "SELECT age FROM stays"),
+    ("SELECT * FROM wards WHERE ward IN (SELECT ward FROM stays)", "shows rows",
+     "(SELECT ward FROM stays)"),
+    ("WITH stays AS (SELECT 1 AS x) SELECT x FROM stays", "name of the private table", "stays"),
+    ("WITH probe_sql_block_1 AS (SELECT 1 AS x) SELECT * FROM probe_sql_block_1", "engine's own",
+     "probe_sql_block_1"),
+    ("SELECT ward FROM stays WHERE EXISTS (SELECT 1 FROM wards) GROUP BY ward",
+     "EXISTS (SELECT ...) is not supported", "EXISTS (SELECT 1 FROM wards)"),
+    ("WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x FROM r) SELECT x FROM r", "recursive",
+     "RECURSIVE"),
+    ("WITH a AS (SELECT ward FROM wards WITH ACCURACY (fnr = 0.1)) SELECT * FROM a",
+     "reads no private table", "WITH ACCURACY (fnr = 0.1)"),
+    ("WITH a AS (SELECT ward, count(*) n FROM stays GROUP BY ward), b AS (SELECT ward FROM a)"
+     " SELECT count(*) FROM stays JOIN b USING (ward)", "what was made of released values", "b"),
+    ("SELECT x FROM nowhere", "there is no table 'nowhere'", "nowhere"),
+    ("SELECT pg_sleep(10)", "the function pg_sleep is not allowed", "pg_sleep(10)"),
+    ("SELECT * FROM read_csv('x.csv')", "FROM takes a table", "read_csv('x.csv')"),
+    ("SELECT * FROM duckdb_settings()", "FROM takes a table", "duckdb_settings"),
+    ("SELECT * FROM wards TABLESAMPLE 10%", "a table with SAMPLE", None),
+    ("SELECT getenv('HOME')", "the function getenv", "getenv('HOME')"),
+    ("SELECT query('SELECT 1')", "the function query", "query('SELECT 1')"),
+    ("SELECT current_setting('threads')", "the function current_setting", None),
+    ("SELECT random(), now()", "is not allowed around private blocks", None),
+    ("SELECT CAST('{}' AS JSON)", "the type JSON", None),
+    ("SELECT beds FROM other.wards", "a table with DB is not supported", None),
+])  # fmt: skip
+def test_refusals_name_the_reason_and_the_span(sql: str, what: str, underlined: str | None) -> None:
+    with pytest.raises(ProbeError) as raised:
+        apart(sql)
+    assert what in str(raised.value)
+    span = raised.value.span
+    if underlined is not None:
+        assert span is not None
+        assert sql[span.start : span.end] == underlined
+
+
+def test_a_query_of_very_many_blocks_is_refused() -> None:
+    with pytest.raises(Refused, match="more than 32 private blocks"):
+        apart(" UNION ALL ".join(f"SELECT {i}, count(*) FROM stays" for i in range(33)))
+
+
+# --- where columns come from ---
+
+TABLES = {
+    "probe_sql_block_1": [("ward", False), ("n", True)],
+    "probe_sql_block_2": [("ward", False), ("m", True)],
+    "wards": [("ward", False), ("beds", False)],
+}
+JOINED = (
+    "WITH a AS (SELECT ward, count(*) n FROM stays GROUP BY ward),"
+    " b AS (SELECT ward, count(*) m FROM visitors GROUP BY ward) "
+)
+
+
+@pytest.mark.parametrize(("select", "kinds"), [
+    ("SELECT * FROM a", "exact linear"),
+    ("SELECT ward, n + 1, -n, n * 2.5, n / 4, round(n, 1), CAST(n AS DOUBLE) FROM a",
+     "exact linear linear linear linear linear linear"),
+    ("SELECT ward, a.n - b.m FROM a JOIN b USING (ward)", "exact linear"),
+    ("SELECT * FROM a JOIN b USING (ward)", "exact linear linear"),
+    ("SELECT a.n * b.m, a.n / b.m, n * beds, upper(ward), CAST(n AS INTEGER), n * n"
+     " FROM a JOIN b USING (ward) JOIN wards USING (ward)",
+     "derived derived derived exact derived derived"),
+    ("SELECT ward, sum(n) FROM a GROUP BY ward", "exact derived"),
+    ("SELECT count(*) FROM a", "derived"), ("SELECT DISTINCT n FROM a", "derived"),
+    ("SELECT n FROM a UNION ALL SELECT m FROM b", "derived"),
+    ("SELECT ward, rank() OVER (ORDER BY n) FROM a", "exact derived"),
+    ("SELECT beds, (SELECT max(n) FROM a) FROM wards", "exact derived"),
+    ("SELECT x.ward, x.k FROM (SELECT ward, n AS k FROM a) x", "exact derived"),
+    ("SELECT count(*), max(beds) FROM wards", "exact exact"),
+    ("SELECT greatest(n, 0), abs(n), CASE WHEN n > 0 THEN n ELSE 0 END FROM a",
+     "derived derived derived"),
+])  # fmt: skip
+def test_margins_travel_where_arithmetic_is_linear(select: str, kinds: str) -> None:
+    found = lineage(apart(JOINED + select).outer, TABLES)
+    assert " ".join(origin.kind for origin in found.columns) == kinds
+
+
+def test_the_dialect_lists_the_functions_around_blocks() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert written(page) == page
+
+
+def test_every_listed_function_is_one_of_duckdb() -> None:
+    """But for those that its parser makes into something else."""
+    found = duckdb.execute(
+        "SELECT DISTINCT lower(function_name) FROM duckdb_functions()"
+    ).fetchall()
+    made = {"coalesce", "ifnull", "grouping", "grouping_id", "isdistinctfrom", "!"}
+    assert OUTER_FUNCTIONS - {name for (name,) in found} <= made
+    tables = duckdb.execute(
+        "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type"
+        " IN ('table', 'pragma', 'table_macro')"
+    ).fetchall()
+    assert OUTER_FUNCTIONS & {name for (name,) in tables} <= {"unnest", "repeat"}

@@ -107,7 +107,7 @@ def show_budget(state: BudgetState, analyst: str | None, form: str, stream: Text
     grid = Grid.of(("budget of", "epsilon", "spent", "remaining"), rows)
     show_grid(grid, form, stream)
     if form == "table":
-        stream.write(f"the next query may cost epsilon {state.remaining:.6g}\n")
+        stream.write(f"epsilon {state.remaining:.6g} remains for all further queries\n")
 
 
 def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:

@@ -189,7 +189,7 @@ def test_budget_and_ledger_tell_what_was_spent(run: Run) -> None:
     assert (budget["total"], budget["analyst_total"]) == (10.0, 4.0)
     table = run("budget", *DB).out
     assert "maria" in table
-    assert f"the next query may cost epsilon {budget['remaining']:.6g}" in table
+    assert f"epsilon {budget['remaining']:.6g} remains for all further queries" in table
     (entry,) = json.loads(run("ledger", *DB, "--format", "json").out)
     assert (entry["analyst"], entry["outcome"], entry["sql"]) == ("maria", "answered", STEADY)
     assert entry["epsilon"] == pytest.approx(spent)
@@ -202,7 +202,13 @@ def test_budget_and_ledger_tell_what_was_spent(run: Run) -> None:
 def test_the_demo_shows_plan_answer_cost_and_the_way_on(tmp_path: Path, run: Run) -> None:
     ended = run("demo", "--dir", str(tmp_path / "demo"))
     assert (ended.code, ended.err) == (0, "")
-    for part in ("HAVING (count(*) > 500", "normal form", "influenza", "remains", "the next query"):
+    for part in (
+        "HAVING (count(*) > 500",
+        "normal form",
+        "influenza",
+        "remains",
+        "further queries",
+    ):
         assert part in ended.out
     assert (
         ended.out.splitlines()[-1]

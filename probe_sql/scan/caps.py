@@ -1,14 +1,16 @@
-"""Caps of one query on one person: at most M groups, at most R rows in each.
+"""Caps on one person: the rows of a table, and of one query at most M groups, R rows in each.
 
-They are applied to the rows that pass WHERE and belong to a group of the domain. Which groups
-and rows of a person stay is a function of that person's rows and of the query: groups in
-the order of a hash of person and keys, rows in that of person and row. Rows that tie agree
-in every column that a query can read, so it makes no difference which of them stay.
+Those of a table are `FirstRows`, said once for every engine. Those of a query are applied to the
+rows that pass WHERE and belong to a group of the domain. Which groups and rows of a person stay is
+a function of that person's rows and of the query: groups in the order of a hash of person and
+keys, rows in that of person and row. Rows that tie agree in every column that a query can read, so
+it makes no difference which of them stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -18,6 +20,39 @@ from probe_sql.scan.rows import key_value, net
 from probe_sql.sql import build
 from probe_sql.sql.scalar import integer_literal
 from probe_sql.text import normal_name
+
+_NUMBER = "probe_sql_row_number"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """The first rows of each person, all as SQL of one engine.
+
+    Privacy: `order` begins with a keyed hash of the row and goes on with the row itself, so that
+    rows which tie are the same to every query. Which rows of a person stay is then a function of
+    that person's rows, the key and their number; other people and the order of rows play no part.
+    """
+
+    person: str
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
+
+    def select(
+        self, origin: str, most: str, *, kept: str = "", carried: str = "", alone: bool = False
+    ) -> str:
+        """SQL for the first `most` rows of each person in `origin`, a FROM with its WHERE.
+
+        `kept` are the columns as they are kept, where not as they are. `carried` is a column of
+        `origin` that `most` reads. With `alone` every row without a person stays.
+        """
+        listed = ", ".join(self.columns)
+        inner = f"{listed}, {carried}" if carried else listed
+        order = ", ".join(self.order)
+        numbered = f"ROW_NUMBER() OVER (PARTITION BY {self.person} ORDER BY {order}) AS {_NUMBER}"
+        stays = f"t.{_NUMBER} <= {most}"
+        stays = f"{self.person} IS NULL OR {stays}" if alone else stays
+        ranked = f"SELECT {inner}, {numbered} FROM {origin}"
+        return f"SELECT {kept or listed} FROM ({ranked}) AS t WHERE {stays}"
 
 
 def capped(scan: Scan) -> bool:

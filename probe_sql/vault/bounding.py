@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.policy.model import Table
-from probe_sql.scan.first_rows import FirstRows
+from probe_sql.scan.caps import FirstRows
 from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType, parse_type
 from probe_sql.vault.loading import WHOLE, identifier

@@ -2,7 +2,7 @@
 
 `refine` sharpens a coarse noise so that coarse = fine + independent noise, each exactly
 discrete Laplace. So a coarse value that was released costs nothing more once the fine one
-is (docs/proofs/noise.md, section 6).
+is (docs/proofs/noise.md, section 6). `NoiseState` keeps the noise of one measure on its way.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from probe_sql.errors import DataError
-from probe_sql.measuring import Ints
+from probe_sql.errors import DataError, InternalError
+from probe_sql.measuring import Ints, Mask
 from probe_sql.vault.memory import Scratch
 from probe_sql.vault.noise import (
     NOISE_LIMIT,
@@ -99,3 +100,46 @@ def _refine_coins(slow: Fraction, fast: Fraction, loss: Fraction) -> tuple[Coins
 def _within_limit(noise: Ints) -> Ints:
     """Clamp to what noise can be; it acts with a probability that the proof counts as error."""
     return np.clip(noise, 1 - NOISE_LIMIT, NOISE_LIMIT - 1)
+
+
+class NoiseState:
+    """Keeps the noise itself, not the saturated sum, because only noise can be refined.
+
+    Privacy: what is kept here is as secret as the exact values: with a released value it gives the
+    exact one. It never leaves the vault, and `close` overwrites it.
+    """
+
+    def __init__(self, groups: int) -> None:
+        self._noise: Ints = np.zeros(groups, dtype=np.int64)
+        self._levels: NDArray[np.float64] = np.zeros(groups)  # epsilon; 0: not revealed
+
+    def coarser(self, epsilon: float, groups: Mask) -> Mask:
+        """Those of `groups` whose last level is coarser than `epsilon`; none may be finer."""
+        if (self._levels[groups] > epsilon).any():
+            raise InternalError("a coarser level than the last one cannot be revealed")
+        return groups & (self._levels < epsilon)
+
+    def sharpen(self, sampler: Sampler, epsilon: float, delta: int, groups: Mask) -> None:
+        """Bring the noise of `groups`, all of them coarser, to level `epsilon`.
+
+        Privacy: given its last level, the new noise is drawn as `refine` says; a first
+        level is drawn afresh.
+        """
+        for last in np.unique(self._levels[groups]).tolist():
+            at = np.flatnonzero(groups & (self._levels == last))
+            with Scratch() as scratch:
+                if last == 0:
+                    noise = sampler.discrete_laplace(len(at), epsilon, delta)
+                else:
+                    coarse = scratch.keep(self.noise(at))
+                    noise = refine(sampler, coarse, last, epsilon, delta)
+                self._noise[at] = scratch.keep(noise)
+            self._levels[at] = epsilon
+
+    def noise(self, at: Ints) -> Ints:
+        """The noise of these groups at their last level, as a copy to be overwritten after use."""
+        return self._noise[at]
+
+    def close(self) -> None:
+        """Overwrite the noise; nothing can be refined afterwards."""
+        self._noise.fill(0)

@@ -26,9 +26,9 @@ from probe_sql.measuring import Atom, Draw, Floats, Ints, Mask, OverBudget
 from probe_sql.plan.unit import ROW, Caps
 from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import Exact, unsealed
+from probe_sql.vault.gradual import NoiseState
 from probe_sql.vault.memory import Scratch, sealed
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
-from probe_sql.vault.noise_state import NoiseState
 
 Cost = tuple[int, int | Ints, Mask]  # measure, steps, groups
 

@@ -18,8 +18,8 @@ from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
+from probe_sql.scan.caps import FirstRows
 from probe_sql.scan.engine import RemoteEngine
-from probe_sql.scan.first_rows import FirstRows
 from probe_sql.scan.spark.engine import SPARK
 from probe_sql.sql.forms.spark_build import from_spark, spark_type
 from probe_sql.text import normal_name

@@ -13,9 +13,8 @@ import pytest
 from benchmarks.seeded import SeededWords
 from probe_sql.errors import DataError
 from probe_sql.measuring import Ints
-from probe_sql.vault.gradual import Number, crossing_probability, refine
+from probe_sql.vault.gradual import NoiseState, Number, crossing_probability, refine
 from probe_sql.vault.noise import NOISE_LIMIT, Sampler
-from probe_sql.vault.noise_state import NoiseState
 from probe_sql.vault.randomness import SecureWords, WordArray
 from tests.vault.goodness import chi_square, discrete_laplace_pmf, rejected
 

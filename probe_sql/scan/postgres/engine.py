@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
+from probe_sql.scan.caps import FirstRows
 from probe_sql.scan.engine import PublicRelation, RemoteEngine
-from probe_sql.scan.first_rows import FirstRows
 from probe_sql.scan.postgres.terms import PostgresTranslator
 from probe_sql.sql import build
 from probe_sql.sql.build import call, text

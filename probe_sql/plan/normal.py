@@ -8,6 +8,7 @@ SQL's NULL holds: an aggregate that is NULL selects nothing, whatever the compar
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -358,6 +359,8 @@ class Normaliser:
         note = None
         if call.text.lower().startswith("median"):
             note = "MEDIAN is the lower of the two middle values where their number is even"
+        if re.match(r"(percentile|quantile)_cont\b", call.text.lower()):
+            note = f"{call.text} is taken as QUANTILE_DISC: a row's value, never one between two"
         return self._rows(call, value, tuple(terms), some, text, half_line, note)
 
     def _text(self, terms: tuple[Term, ...], guards: tuple[int, ...]) -> str:

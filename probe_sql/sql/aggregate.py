@@ -46,7 +46,6 @@ _HINTS = {
     "mode": "compare counts of the values you care about",
     "logicalor": "use COUNT_IF(condition) > 0",
     "logicaland": "use COUNT_IF(NOT condition) = 0",
-    "percentilecont": "use QUANTILE_DISC(x, p): it needs no interpolation",
     "anyvalue": "use MIN or MAX",
     "first": "use MIN or MAX",
 }
@@ -252,10 +251,10 @@ class Aggregates:
             return Call("count", None, both(condition, test), None, text, span, filter_text=words)
         if isinstance(node, exp.Count):
             return self._count(node, condition, text, span)
-        if isinstance(node, exp.PercentileDisc | exp.Quantile):
+        if isinstance(node, exp.PercentileDisc | exp.PercentileCont | exp.Quantile):
             return self._quantile(node, condition, text, span)
-        if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileDisc):
-            raise Refused("WITHIN GROUP is not supported", fix="QUANTILE_DISC(x, p)", span=span)
+        if isinstance(node, exp.WithinGroup):
+            return self._within_group(node, condition, span)
         name = _PLAIN.get(type(node))
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "mean":
             raise Refused("mean is written AVG here", fix="avg(x)", span=span)
@@ -321,6 +320,26 @@ class Aggregates:
             return Call("count", None, condition, None, text, span)
         words = text_of(inner)
         return Call("count", argument, condition, None, text, span, argument, words)
+
+    def _within_group(
+        self, node: exp.WithinGroup, condition: Scalar | None, span: Span | None
+    ) -> Call:
+        """percentile_disc(p) WITHIN GROUP (ORDER BY x), and percentile_cont."""
+        check_parts(node, ("this", "expression"), self.source, "WITHIN GROUP")
+        [ordered, *others] = node.expression.expressions
+        if (
+            others
+            or ordered.args.get("desc")
+            or not isinstance(node.this, exp.PercentileDisc | exp.PercentileCont)
+        ):
+            raise Refused(
+                "WITHIN GROUP takes percentile_disc or percentile_cont, and one rising order",
+                fix="percentile_disc(0.9) WITHIN GROUP (ORDER BY x)",
+                span=span,
+            )
+        check_parts(node.this, ("this",), self.source, "a percentile")
+        called = type(node.this)(this=ordered.this.copy(), expression=node.this.this.copy())
+        return self._quantile(called, condition, text_of(called), span)
 
     def _quantile(
         self, node: exp.Expr, condition: Scalar | None, text: str, span: Span | None

@@ -18,7 +18,8 @@ from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.policy.keys import IntegerKeys, KeyValue, ListKeys
 from probe_sql.policy.model import Column
 from probe_sql.sql.bound import GroupKey, Stairs
-from probe_sql.sql.expression import LABELS, Expressions
+from probe_sql.sql.choice import LABELS
+from probe_sql.sql.expression import Expressions
 from probe_sql.sql.scalar import CLAMP, STEPS, Constant, Scalar, Steps, literal
 from probe_sql.sql.scope import column_scalar
 from probe_sql.types import Kind, SqlType

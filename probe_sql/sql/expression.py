@@ -16,26 +16,18 @@ from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals
 from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate
 from probe_sql.sql.casts import cast
+from probe_sql.sql.choice import choice, coalesced
 from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import FUNCTIONS, apply_function
 from probe_sql.sql.functions.arguments import constant_text, require
 from probe_sql.sql.functions.row import Row
-from probe_sql.sql.scalar import (
-    Scalar,
-    nullable_as,
-    numeric,
-    paren,
-    predicate,
-    stepped,
-    unify,
-    union,
-)
+from probe_sql.sql.moments import difference, interval, moved, whole_days
+from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import UNSUPPORTED, check_growth, check_parts
 from probe_sql.sql.widths import width_bucket
+from probe_sql.text import normal_name
 from probe_sql.types import VARCHAR, Kind
-
-LABELS = "labels"  # on a CASE between constants: these, in their order
 
 
 class Scope(Protocol):
@@ -113,17 +105,33 @@ def _comparison(op: str) -> Handler:
 def _arithmetic(op: str) -> Handler:
     def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
         check_parts(node, ("this", "expression"), binder.source, op)
-        for side in (node.this, node.expression):
-            if isinstance(side, exp.Interval):
-                raise binder.unknown(side, span)
-        left, right = binder.bind(node.this), binder.bind(node.expression)
-        if op == "-" and left.type.temporal and right.type.temporal:
-            raise Refused(
-                "the difference of two dates is written with date_diff",
-                fix="date_diff('day', first, last)",
-                span=span,
-            )
-        return arithmetic(op, left, right, span)
+        left, right = node.this, node.expression
+        if op == "+" and isinstance(left, exp.Interval):
+            left, right = right, left
+        if op in "+-" and isinstance(right, exp.Interval):
+            by = interval(right, span)
+            return moved(binder.bind(left), by if op == "+" else -by, span)
+        first, last = binder.bind(left), binder.bind(right)
+        if op == "-" and first.type.temporal and last.type.temporal:
+            ends = [side.sql(dialect="duckdb") for side in (node.expression, node.this)]
+            return difference(first, last, ends, span)
+        days = whole_days(first, last) if op in "+-" else None
+        if days is not None:
+            return moved(first, days if op == "+" else -days, span)
+        return arithmetic(op, first, last, span)
+
+    return apply
+
+
+def _shift(sign: int) -> Handler:
+    def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+        """date_add(x, INTERVAL ...) and date_sub."""
+        check_parts(node, ("this", "expression", "unit"), binder.source, "date_add")
+        inner = node.expression
+        if not isinstance(inner, exp.Interval):
+            inner = exp.Interval(this=inner, unit=node.args.get("unit"))
+        by = interval(inner, span)
+        return moved(binder.bind(node.this), by if sign > 0 else -by, span)
 
     return apply
 
@@ -264,20 +272,7 @@ def _case(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     default = node.args.get("default")
     if default is not None:
         values.append(binder.bind(default))
-    return _choice(tests, values, default is not None, span)
-
-
-def _choice(tests: list[Scalar], values: list[Scalar], complete: bool, span: Span | None) -> Scalar:
-    branches, type_ = unify(values, "CASE")
-    known = [value for value in values if value.type.kind is not Kind.NULL]
-    low, high, grid = union(known, type_) if known else (None, None, None)
-    ifs = [exp.If(this=t.ast.copy(), true=b) for t, b in zip(tests, branches, strict=False)]
-    ast = exp.Case(ifs=ifs, default=branches[-1] if complete else None)
-    if known and all(value.is_constant for value in known):
-        ast.meta[LABELS] = tuple(value.constant for value in known)
-    nullable = not complete or any(nullable_as(value, type_) for value in values)
-    private = any(value.private for value in [*tests, *values])
-    return Scalar(ast, type_, span, low, high, grid, nullable, private)
+    return choice(tests, values, default is not None, span)
 
 
 def _if(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -286,19 +281,13 @@ def _if(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     otherwise = node.args.get("false")
     if otherwise is not None:
         values.append(binder.bind(otherwise))
-    return _choice([binder.condition(node.this)], values, otherwise is not None, span)
+    return choice([binder.condition(node.this)], values, otherwise is not None, span)
 
 
 def _coalesce(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expressions"), binder.source, "COALESCE")
     values = [binder.bind(n) for n in [node.this, *node.expressions]]
-    branches, type_ = unify(values, "COALESCE")
-    known = [value for value in values if value.type.kind is not Kind.NULL]
-    low, high, grid = union(known, type_) if known else (None, None, None)
-    ast = exp.Coalesce(this=branches[0], expressions=branches[1:])
-    nullable = all(nullable_as(value, type_) for value in values)
-    private = any(value.private for value in values)
-    return stepped(Scalar(ast, type_, span, low, high, grid, nullable, private))
+    return coalesced(values, span)
 
 
 def _nullif(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -360,7 +349,22 @@ def _trunc(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
 
 def _extract(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expression"), binder.source, "EXTRACT")
+    if normal_name(node.this.name) == "epoch":
+        inner = node.expression.unnest()
+        if isinstance(inner, exp.Sub) and not isinstance(inner.expression, exp.Interval):
+            return _timed("date_diff", "second", [inner.expression, inner.this], binder, span)
+        return apply_function("epoch", [binder.bind(inner)], span)
     return _timed("date_part", node.this.name, [node.expression], binder, span)
+
+
+def _strftime(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    """The format stands second, or first as SQLite has it."""
+    check_parts(node, ("this", "format"), binder.source, "strftime")
+    when, form = node.this, node.args["format"]
+    if isinstance(when, exp.Literal) and not isinstance(form, exp.Literal):
+        when, form = form, when
+    written = binder.bind(form)
+    return apply_function("strftime", [binder.bind(when), written.at(written.span or span)], span)
 
 
 def _datediff(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -437,6 +441,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: _literal, exp.Boolean: _boolean, exp.Null: _null, exp.Column: _column,
     exp.Paren: _paren, exp.Log: _log, exp.Trim: _trim, exp.TimestampTrunc: _trunc,
     exp.DateTrunc: _trunc, exp.Extract: _extract, exp.DateDiff: _datediff,
-    exp.Anonymous: _anonymous,
+    exp.Anonymous: _anonymous, exp.DateAdd: _shift(1), exp.DateSub: _shift(-1),
+    exp.TimeToStr: _strftime,
     **{node: row.bind for row in OPERATORS for node in row.nodes},
 }  # fmt: skip

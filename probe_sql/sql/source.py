@@ -20,6 +20,7 @@ _UNSPANNED = frozenset(
         "+", "-", "*", "/", "=", "<", ">", "<=", ">=", "<>", "!=",
     }
 )  # fmt: skip
+_UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 _JOINS = frozenset(
     {
         "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "ASOF",
@@ -49,6 +50,9 @@ class Source:
         first, last = self._balanced(*self._with_name(node, first, last))
         if isinstance(node, exp.Binary | exp.Is) and not _spans(node.expression):
             last = self._past_unspanned(last)
+        if isinstance(node, exp.Binary) and isinstance(node.expression, exp.Interval):
+            named = last + 1 < len(self.tokens) and self._word(last + 1).rstrip("S") in _UNITS
+            last += named
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
             first, last = self._whole_query(first, last)
         if isinstance(node, exp.Join):
@@ -105,7 +109,7 @@ class Source:
         while last + 1 < len(self.tokens) and self._word(last + 1) in _UNSPANNED:
             last += 1
         if self._word(last) == "INTERVAL":
-            last = min(last + 2, len(self.tokens) - 1)
+            last = min(last + 1, len(self.tokens) - 1)
         return last
 
     def _with_name(self, node: exp.Expr, first: int, last: int) -> tuple[int, int]:

@@ -83,7 +83,6 @@ UNSUPPORTED: dict[type[exp.Expr], tuple[str, str | None, str | None]] = {
     exp.Any: ("ANY", None, None),
     exp.Lambda: ("a lambda", None, None),
     exp.Placeholder: ("a named parameter", None, None),
-    exp.Concat: ("concat", "it treats NULL as an empty text, || does not", "use ||"),
 }
 
 

@@ -67,6 +67,9 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.DateDiff: _either(
         *(f"date_diff('{u}', {{a}}, {{b}})" for u in (*TRUNCATIONS, "second"))
     ),
+    exp.TimeToStr: _either("strftime({a}, '%Y-%m-%dT%H:%M:%S %A')", "strftime('%d', {a})"),
+    exp.DateAdd: _either("date_add(DATE '2020-01-31', INTERVAL 1 MONTH) < {a}"),
+    exp.DateSub: _either("date_sub(DATE '2020-03-31', INTERVAL 1 MONTH) < {a}"),
     exp.Anonymous: _either("date_part('year', {a})"),
     exp.NEQ: _either("({a}) <> ({b})"),
     **{row.nodes[0]: _either(f"({{a}}) {row.written.strip('`')} ({{b}})")

@@ -136,6 +136,20 @@ HAVING = [
     "SELECT shop FROM sales GROUP BY shop HAVING shop = 'west' AND count(*) > 3",
     "SELECT stars, count(*) AS n FROM sales GROUP BY stars HAVING stars <> 3 ORDER BY n, stars",
 ]  # fmt: skip
+DATES = [
+    "SELECT dayname(day) AS d, count(*) FROM sales GROUP BY dayname(day)",
+    "SELECT strftime(day, '%Y-%m') AS m, monthname(day) AS n, count(*) FROM sales GROUP BY ALL",
+    "SELECT concat(shop, '-', stars) AS cell, count(*) FROM sales GROUP BY shop, stars",
+    "SELECT shop, count(*) FROM sales WHERE day >= DATE '2024-02-11' - INTERVAL '1' MONTH "
+    "AND day < DATE '2023-12-31' + INTERVAL 12 DAY GROUP BY shop",
+    "SELECT shop, count(*) FROM sales WHERE day - DATE '2024-01-01' > 3 "
+    "AND day < DATE '2024-01-01' + 9 GROUP BY shop",
+    "SELECT shop, count(*) FROM sales WHERE extract(epoch FROM day) / 86400 > 19727 GROUP BY shop",
+    "SELECT shop, count(*) FROM sales WHERE strftime(day, "
+    "'%A %d. %B %Y, %j %% %H:%M:%S %a %b %u %w') < 'T' GROUP BY shop",
+    "SELECT stars FROM sales GROUP BY stars "
+    "HAVING percentile_disc(0.9) WITHIN GROUP (ORDER BY pieces) > 16",
+]  # fmt: skip
 # What DuckDB wants to be written in full: there the rest of a row does not follow from its key.
 SHORTER = [
     ("SELECT p.id, p.name, count(*) FROM sales JOIN products p ON p.id = product_id GROUP BY p.id",
@@ -218,3 +232,8 @@ def test_a_domain_is_kept_for_its_conditions_alone(
         compare(
             f"SELECT shop, count(*) FROM sales GROUP BY shop HAVING shop LIKE '{letter}%'", both
         )
+
+
+@pytest.mark.parametrize("asked", DATES)
+def test_dates_and_texts(asked: str, both: tuple[Connection, duckdb.DuckDBPyConnection]) -> None:
+    compare(asked, both)

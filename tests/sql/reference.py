@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "dialect.md"
 GRAMMAR = ROOT / "grammar" / "probe_sql.lark"
 _LETTERS = {
     Want.NUMBER: "x", Want.ANY: "x", Want.TEXT: "s", Want.MOMENT: "t", Want.WHOLE: "n",
-    Want.WRITTEN: "'...'", Want.UNIT: "'unit'",
+    Want.WRITTEN: "'...'", Want.UNIT: "'unit'", Want.FORMAT: "'format'",
 }  # fmt: skip
 _RESULTS = {BIGINT: "whole", BOOLEAN: "truth", TIMESTAMP: "moment", VARCHAR: "text"}
 
@@ -109,7 +109,7 @@ def calls(symbol: str) -> str:
     """The rule of the calls that give one kind of value, those with the same arguments together."""
     names: dict[str, list[str]] = {}
     for row in FUNCTIONS.values():
-        if _symbol(row) == symbol and not row.through:
+        if _symbol(row) == symbol and row not in PARTS:
             names.setdefault(_arguments(row), []).append(row.name)
     lines = []
     for arguments, called in names.items():

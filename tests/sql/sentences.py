@@ -54,6 +54,9 @@ _LITERALS: Mapping[str, Sequence[str]] = {
     ),
     "PART_NAME": ("'year'", "'week'", "'dow'", "'doy'", "'second'", "'isodow'"),
     "TRUNCATION": ("'minute'", "'hour'", "'day'", "'week'", "'month'", "'quarter'", "'year'"),
+    "INTERVAL": ("INTERVAL '3' MONTH", "INTERVAL 90 DAY", "INTERVAL '1' YEAR", "INTERVAL 5 HOUR"),
+    "PERCENTILE": ("PERCENTILE_DISC", "PERCENTILE_CONT"),
+    "FORMAT": ("'%Y-%m'", "'%d.%m.%Y %H:%M:%S'", "'%B %A %j%%'"),
     "DIFFERENCE": ("'second'", "'hour'", "'day'", "'week'", "'month'", "'year'"),
 }  # fmt: skip
 _COLUMNS: Mapping[str, Sequence[str]] = {
@@ -68,6 +71,7 @@ _COLUMNS: Mapping[str, Sequence[str]] = {
     "POSITIVE_COLUMN": ("age", "cost", "weight", "steps", "share"),
     "TEXT_COLUMN": ("name", "sex", "origin", "ward", "disease", "site"),
     "MOMENT_COLUMN": ("admitted", "arrived", "born", "seen", "precise"),
+    "DATE_COLUMN": ("admitted", "born"),
     "BOOLEAN_COLUMN": ("urgent", "insured"),
 }  # fmt: skip
 # Keys by the column they read; {} is that column.

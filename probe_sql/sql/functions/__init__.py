@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from probe_sql.errors import Refused, Span
-from probe_sql.sql.functions import number, text, time
+from probe_sql.sql.functions import calendar, number, text, time
 from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import constant_text, unit_name
 from probe_sql.sql.functions.row import Row
 from probe_sql.sql.scalar import Scalar
 from probe_sql.text import suggest
 
-ROWS: tuple[Row, ...] = (*number.ROWS, *text.ROWS, *time.ROWS)
+ROWS: tuple[Row, ...] = (*number.ROWS, *text.ROWS, *time.ROWS, *calendar.ROWS)
 FUNCTIONS: Mapping[str, Row] = {row.name: row for row in ROWS}
 NAMES = (*(row.name for row in AGGREGATES), *FUNCTIONS)  # what completion offers
 ALIASES: Mapping[str, str] = {alias: row.name for row in ROWS for alias in row.aliases}
@@ -27,8 +27,8 @@ _HINTS = {
     "power": "multiply: x * x", "pow": "multiply: x * x",
     "now": "write the date in the query", "current_date": "write the date in the query",
     "current_timestamp": "write the timestamp in the query",
-    "strftime": "use date_trunc or date_part", "mod": "use the operator %",
-    "concat": "use the operator ||", "try": "casts and divisions give NULL by themselves",
+    "mod": "use the operator %",
+    "try": "casts and divisions give NULL by themselves",
 }  # fmt: skip
 
 

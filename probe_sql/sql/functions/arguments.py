@@ -32,6 +32,7 @@ class Want(Enum):
     WHOLE = auto()  # a whole number written in the query
     WRITTEN = auto()  # a text written in the query
     UNIT = auto()  # the name of a unit of time
+    FORMAT = auto()  # how a moment is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Argument:
     optional: bool = False
     low: int = 0  # of a whole number
     high: int = 0
-    units: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()  # names of units; examples of formats
 
 
 NUMBER = Argument(Want.NUMBER, "number")
@@ -70,7 +71,7 @@ def checked(taken: Argument, value: Scalar, function: str, index: int, span: Spa
             return numeric(value, function)
         case Want.TEXT:
             return require(value, Kind.TEXT, function)
-        case Want.WRITTEN:
+        case Want.WRITTEN | Want.FORMAT:
             text = require(value, Kind.TEXT, function)
             constant_text(text, function)
             return text

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from probe_sql.sql import build
+from probe_sql.sql.casts import cast
 from probe_sql.sql.forms import postgres, spark
 from probe_sql.sql.forms.call import named, same
-from probe_sql.sql.functions.arguments import TEXT, WRITTEN, whole
-from probe_sql.sql.functions.row import Row, from_to
-from probe_sql.types import BIGINT, BOOLEAN, VARCHAR
+from probe_sql.sql.functions.arguments import TEXT, WRITTEN, Argument, Want, whole
+from probe_sql.sql.functions.row import Row, Values, from_to
+from probe_sql.sql.scalar import Scalar, paren
+from probe_sql.types import BIGINT, BOOLEAN, VARCHAR, Kind, SqlType
 
 _POSITION = (-(2**31), 2**31)
 _PAIR = ("this", "expression")
+_VALUE = Argument(Want.ANY, "value")
+
+
+def _joined(values: Values, _type: SqlType) -> exp.Expr:
+    """The arguments as texts, one after the other; NULL adds nothing."""
+    nodes = [exp.Coalesce(this=_as_text(one), expressions=[build.text("")]) for one in values]
+    whole: exp.Expr = nodes[0]
+    for node in nodes[1:]:
+        whole = exp.DPipe(this=whole, expression=node, safe=False)
+    return whole
+
+
+def _as_text(value: Scalar) -> exp.Expr:
+    return paren(value.ast) if value.type.kind is Kind.TEXT else cast(value, VARCHAR.name, None).ast
+
 
 ROWS = (
+    Row("concat", "texts", (_VALUE, _VALUE), VARCHAR,
+        "the values as texts, one after the other; NULL adds nothing",
+        nullable=lambda _values, _type: False, duckdb=_joined, postgres=same, spark=same, most=20,
+        grows=True, nodes=(exp.Concat,), parts=("expressions",), ignored=("safe", "coalesce")),
     Row("lower", "texts", (TEXT,), VARCHAR, "the text in lower case",
         postgres=postgres.letters, spark=spark.letters, aliases=("lcase",), nodes=(exp.Lower,)),
     Row("upper", "texts", (TEXT,), VARCHAR, "the text in upper case",

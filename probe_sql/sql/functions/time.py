@@ -16,7 +16,7 @@ from probe_sql.types import BIGINT, TIMESTAMP, Kind, SqlType
 
 TRUNCATIONS = ("minute", "hour", "day", "week", "month", "quarter", "year")
 _DIFFERENCES = (*TRUNCATIONS, "second")
-_REACH = Fraction(2) ** 50  # seconds between any two timestamps
+REACH = Fraction(2) ** 50  # seconds between any two timestamps
 _DATABASE_NAMES = {"dayofweek": "dow", "dayofyear": "doy"}
 
 
@@ -27,7 +27,8 @@ def _within_calendar(node: exp.Expr, name: str) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=late, true=node.copy())])
 
 
-def _date_part(part: str, values: Values, _type: SqlType) -> exp.Expr:
+def date_part(part: str, values: Values, _type: SqlType) -> exp.Expr:
+    """A part of a moment as BIGINT; NULL where it has none."""
     (value,) = values
     inner = value.ast if value.type.kind is Kind.DATE else plain_timestamp(value)
     if part == "week":
@@ -46,7 +47,8 @@ def _date_trunc(values: Values, _type: SqlType) -> exp.Expr:
     return call("date_trunc", part.ast, paren(inner))
 
 
-def _date_diff(values: Values, _type: SqlType) -> exp.Expr:
+def date_diff(values: Values, _type: SqlType) -> exp.Expr:
+    """How many boundaries of a unit lie between two moments."""
     part, *ends = values
     return call("date_diff", part.ast, *[try_cast_to(value.ast, "TIMESTAMP") for value in ends])
 
@@ -70,7 +72,7 @@ def _part(
         within=from_to(low, high),
         null_where=null_where,
         through="date_part",
-        duckdb=partial(_date_part, name),
+        duckdb=partial(date_part, name),
         nodes=nodes,
         aliases=aliases,
     )
@@ -107,8 +109,8 @@ ROWS = (
         aliases=("datepart",)),
     Row("date_diff", "dates", (unit("DIFFERENCE", _DIFFERENCES), MOMENT, MOMENT), BIGINT,
         "how many boundaries of a unit lie between two moments: 'second' to 'year'",
-        within=(-_REACH, _REACH, Fraction(1)),
+        within=(-REACH, REACH, Fraction(1)),
         null_where="t is infinite, or beyond the range of TIMESTAMP",
-        duckdb=_date_diff, postgres=postgres.date_diff, spark=spark.date_diff),
+        duckdb=date_diff, postgres=postgres.date_diff, spark=spark.date_diff),
     *PARTS,
 )  # fmt: skip

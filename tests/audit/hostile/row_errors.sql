@@ -32,12 +32,12 @@ SELECT ward FROM patients WHERE admitted > DATE '2020-02-30' GROUP BY ward HAVIN
 SELECT ward FROM patients WHERE admitted > '2020-13-01' GROUP BY ward HAVING count(*) > 0
 --! SqlError: 'soon' is not a valid date
 SELECT ward FROM patients WHERE admitted > 'soon' GROUP BY ward HAVING count(*) > 0
---! Refused: INTERVAL arithmetic is not allowed here
+--! Refused: an interval is added to a column
 SELECT ward FROM patients WHERE admitted + INTERVAL 300000 YEAR > DATE '2020-01-01' GROUP BY ward HAVING count(*) > 0
 --! SqlError: + needs a number, and this is a date
 SELECT ward FROM patients WHERE admitted + 1 > DATE '2020-01-01' GROUP BY ward HAVING count(*) > 0
---! Refused: the difference of two dates is written with
-SELECT ward FROM patients WHERE admitted - DATE '2020-01-01' > 1 GROUP BY ward HAVING count(*) > 0
+--! Refused: an interval is added to a column
+SELECT ward FROM patients WHERE admitted - INTERVAL '9999999' YEAR > DATE '2020-01-01' GROUP BY ward HAVING count(*) > 0
 --! Refused: the function age is not allowed
 SELECT ward FROM patients WHERE age(admitted) > INTERVAL 1 DAY GROUP BY ward HAVING count(*) > 0
 --! Refused: AT TIME ZONE is not allowed here
@@ -172,7 +172,7 @@ SELECT ward FROM patients GROUP BY ward HAVING sum(age) FILTER (WHERE error('x')
 SELECT ward FROM patients GROUP BY ward HAVING count(* EXCLUDE (age)) > 0
 --! Refused: the expression ORDER is not allowed here
 SELECT ward FROM patients GROUP BY ward HAVING count(age ORDER BY error('x')) > 0
---! Refused: sum(age ORDER BY cost) cannot stand around an
+--! Refused: WITHIN GROUP takes percentile_disc or percentile_cont
 SELECT ward FROM patients GROUP BY ward HAVING sum(age) WITHIN GROUP (ORDER BY cost) > 0
 --! Refused: the aggregate sum is not supported
 SELECT ward FROM patients GROUP BY ward HAVING sum(age) IGNORE NULLS > 0

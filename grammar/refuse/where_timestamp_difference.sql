@@ -1,0 +1,8 @@
+-- The difference of two timestamps is no number.
+SELECT ward FROM stays WHERE arrived - seen > INTERVAL '1' HOUR GROUP BY ward HAVING count(*) > 10
+
+-- expect:
+--   error: Refused
+--   what: the difference of two timestamps is written with date_diff
+--   at: arrived - seen
+--   fix: date_diff('second', seen, arrived)

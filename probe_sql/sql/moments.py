@@ -103,7 +103,7 @@ def whole_days(start: Scalar, days: Scalar) -> Interval | None:
     number = days.constant
     if start.type.kind is not Kind.DATE or not start.is_constant:
         return None
-    whole = isinstance(number, Fraction) and number.denominator == 1 and abs(number) < 10**7
+    whole = isinstance(number, Fraction) and number.denominator == 1 and abs(number) < 10**6
     return Interval(span=timedelta(days=int(number))) if whole else None  # type: ignore[arg-type]
 
 

@@ -72,7 +72,7 @@ def explain_only(
     engine: Engine = DUCKDB
     if source is not None:
         arguments.source(source)
-        backend = open_backend(source, rules, checked=False)
+        backend = open_backend(source, rules, schemas_only=True)
         try:
             rules = rules.with_types(backend.schemas())
             engine = backend.engine

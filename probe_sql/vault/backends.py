@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def open_backend(
     memory: str | None = None,
     beside: Path | None = None,
     checked: bool = True,
+    schemas_only: bool = False,
 ) -> Backend:
     """Open a source read-only, with the tables that the policy names, and lock it.
 
@@ -32,12 +34,14 @@ def open_backend(
     the engine. `beside` is where the ledger lies. Raises `OperationalError` or `InterfaceError` for
     what cannot be opened and, where `checked`, `PolicyError` where a public table is not unique
     on its declared key.
+    Privacy: with `schemas_only` no private row is looked at, and nothing can be scanned.
     """
     if is_remote(source):
         backend = _remote(source, policy, threads, memory, beside)
     else:
-        backend = DuckDBBackend(layout(source, policy), policy, threads=threads, memory=memory)
-    if policy is not None and checked:
+        found = replace(layout(source, policy), rows=not schemas_only)
+        backend = DuckDBBackend(found, policy, threads=threads, memory=memory)
+    if policy is not None and checked and not schemas_only:
         try:
             backend.check_public_keys(policy)
             backend.check_people(policy)

@@ -81,7 +81,7 @@ def load(
             declared = policy.find_table(known) if policy is not None else None
             name = identifier(_loaded_name(policy, known))
             if computed and declared is not None:
-                _load_view(connection, name, known_here, table, declared)
+                _load_view(connection, name, known_here, table, declared, layout.rows)
             else:
                 origin = f"{CATALOG}.main.{identifier(table)}"
                 plain = _without_collations(connection, table)
@@ -91,7 +91,8 @@ def load(
         yield Step(f"the table {table}", _BAD_ROW)
         known = _policy_name(policy, table)
         declared = policy.find_table(known) if policy is not None else None
-        _load_private(connection, _loaded_name(policy, known), source, policy, declared)
+        name = _loaded_name(policy, known)
+        _load_private(connection, name, source, policy, declared, layout.rows)
         _hide(connection, policy, known)
 
 
@@ -140,7 +141,12 @@ def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _load_view(
-    connection: duckdb.DuckDBPyConnection, name: str, known: Catalogue, view: str, declared: Table
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    known: Catalogue,
+    view: str,
+    declared: Table,
+    rows: bool,
 ) -> None:
     """Show a view of the owner's, or a table with generated columns, in a form that no row can
     make fail, or else its rows, copied."""
@@ -154,7 +160,7 @@ def _load_view(
         )
         origin = f"{CATALOG}.main.{identifier(view)}"
         # Without any of its columns the policy is wrong, and its own check says so.
-        limit = "" if listed else " LIMIT 0"
+        limit = "" if listed and rows else " LIMIT 0"
         select = f"SELECT {listed or '*'} FROM (SELECT *{plain} FROM {origin}){limit}"
         connection.execute(f"CREATE TABLE {name} AS {select}")
         return
@@ -233,7 +239,7 @@ def _load_public(
         select = f"SELECT * FROM {reader}({_paths(source.paths)}{extra})"
         connection.execute(f"CREATE TABLE {identifier(table)} AS {select}")
         return
-    connection.register(_FRAME, _registrable(source))
+    connection.register(_FRAME, _registrable(source, rows=True))
     connection.execute(f"CREATE TABLE {identifier(table)} AS SELECT * FROM {identifier(_FRAME)}")
     connection.unregister(_FRAME)
 
@@ -265,6 +271,7 @@ def _load_private(
     source: Files | Frame,
     policy: Policy | None,
     declared: Table | None,
+    rows: bool,
 ) -> None:
     """Show the rows of a private table in the types that the policy gives it.
 
@@ -277,11 +284,11 @@ def _load_private(
         people = declared is not None and declared.unit.column is not None
         # The rows that stay of a person are chosen by a hash of all columns, declared or not.
         check_alike(connection, source.paths, () if people else types)
-        _load_parquet(connection, table, source.paths, types)
+        _load_parquet(connection, table, source.paths, types if rows else {})
     elif isinstance(source, Files):
-        _load_csv(connection, table, source.paths, types)
+        _load_csv(connection, table, source.paths, types, rows and bool(types))
     else:
-        _load_frame(connection, table, source, types)
+        _load_frame(connection, table, source, types, rows and bool(types))
 
 
 def _load_parquet(
@@ -305,11 +312,15 @@ def _load_parquet(
 
 
 def _load_frame(
-    connection: duckdb.DuckDBPyConnection, table: str, source: Frame, types: Mapping[str, SqlType]
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    source: Frame,
+    types: Mapping[str, SqlType],
+    rows: bool,
 ) -> None:
     """Copy the declared columns: DuckDB checks texts and moments as it writes them, and whoever
     holds the frame can no longer change it under a query."""
-    frame = _registrable(source)
+    frame = _registrable(source, rows)
     objects: set[str] = set()
     if source.library == "pandas":
         kinds = source.frame.dtypes.items()
@@ -323,10 +334,10 @@ def _load_frame(
         for c, own in columns.items()
         if not types or normal_name(c) in types
     )
-    limit = "" if types else " LIMIT 0"  # for the schema alone
+    limit = "" if rows and select else " LIMIT 0"  # for the schema alone
     connection.execute(
         f"CREATE TABLE {identifier(table)} AS SELECT {select or '*'} FROM {identifier(_FRAME)}"
-        + (limit if select else " LIMIT 0")
+        + limit
     )
     connection.unregister(_FRAME)
 
@@ -338,15 +349,19 @@ def _in_calendar(column: str, type_: SqlType) -> str:
     return f"CASE WHEN TRY_CAST({column} AS TIMESTAMP) IS NOT NULL THEN {column} END AS {column}"
 
 
-def _registrable(source: Frame) -> object:
-    """The frame in a form that DuckDB can read again and again."""
+def _registrable(source: Frame, rows: bool) -> object:
+    """The frame in a form that DuckDB can read again and again; without `rows`, empty."""
     kind = type(source.frame).__name__
     if source.library == "polars":
+        if kind == "LazyFrame" and not rows:
+            import polars
+
+            return polars.DataFrame(schema=source.frame.collect_schema()).to_arrow()
         frame = source.frame.collect() if kind == "LazyFrame" else source.frame
         return frame.to_frame().to_arrow() if kind == "Series" else frame.to_arrow()
     if kind == "RecordBatchReader":
-        return source.frame.read_all()
-    return source.frame
+        return source.frame.read_all() if rows else source.frame.schema.empty_table()
+    return source.frame.head(0) if source.library == "pandas" and not rows else source.frame
 
 
 def _declared_types(
@@ -391,6 +406,7 @@ def _load_csv(
     table: str,
     paths: Sequence[Path],
     types: Mapping[str, SqlType],
+    rows: bool,
 ) -> None:
     """Read the first line as the names and the rest as text, then cast what is declared.
 
@@ -398,7 +414,8 @@ def _load_csv(
     an error of its line, and the row is left out instead of having a NULL.
     """
     delimiter, names = header(paths, types)
-    check_quotes(paths, delimiter)
+    if rows:
+        check_quotes(paths, delimiter)
     fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     first_index: dict[str, int] = {}
     for index, column in enumerate(names):
@@ -410,7 +427,7 @@ def _load_csv(
         f" read_csv({_paths(paths)},"
         f" auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"',"
         f" escape = '\"', columns = {{{fields}}}, null_padding = true, ignore_errors = true,"
-        f" strict_mode = false, parallel = false){'' if types else ' LIMIT 0'})"
+        f" strict_mode = false, parallel = false){'' if rows else ' LIMIT 0'})"
         f" SELECT {select} FROM texts"
     )
 

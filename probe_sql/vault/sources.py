@@ -79,11 +79,15 @@ class Spark:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where every table comes from: at most one database, and tables of their own."""
+    """Where every table comes from: at most one database, and tables of their own.
+
+    Without `rows` the private tables are shown with their columns alone.
+    """
 
     database: Database | None
     private: Mapping[str, Files | Frame]
     public: Mapping[str, Files | Frame | TextColumns]
+    rows: bool = True
 
 
 def is_remote(source: Any) -> bool:

@@ -62,8 +62,11 @@ def test_an_answer_that_may_be_marked_is_announced() -> None:
     assert (said.fnr, said.fpr) == (0.03, None)
 
 
-@pytest.mark.parametrize("page", ["README.md", "PRIVACY.md", "docs/algorithms.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "PRIVACY.md", "docs/algorithms.md", "docs/tutorial.md"]
+)
 def test_the_documents_hedge_as_the_answers_do(page: str) -> None:
     written = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert "estimated from the noisy values" in written
     assert "within noise of a threshold may be undercounted" in written
     assert "not a bound for each group" in written.replace("It is not", "not")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from probe_sql.errors import InternalError
-from probe_sql.measuring import Ints, Mask
+from probe_sql.measuring import Draw, Ints, Mask
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
+from probe_sql.vault.noise import check_parameters
 
 
 class WouldDraw(Exception):
@@ -22,7 +23,7 @@ class Rehearsal(VaultMeter):
     """The accounts of a meter over groups of zeros, which ends at the first draw.
 
     Privacy: no row was read and there is no receipt, so whatever an algorithm decides with it,
-    public facts decide.
+    public facts decide. Noise that cannot be drawn is refused here, before a scan is paid.
     """
 
     def __init__(
@@ -37,13 +38,31 @@ class Rehearsal(VaultMeter):
         exact = Exact([nothing] * len(deltas), groups, caps.column is not None)
         self._begin(exact, deltas, row_types, epsilon_max, caps)
 
+    def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
+        """Whether all these stay within the limit; raises `DataError` where noise cannot."""
+        covered = super().affordable(draws, reveals)
+        if covered:
+            self._check_noise((measure, epsilon) for measure, epsilon, _ in (*draws, *reveals))
+        return covered
+
+    def set_aside(self, draws: Sequence[tuple[int, float]]) -> None:
+        """Set aside what later draws will cost; raises `DataError` where they cannot be made."""
+        super().set_aside(draws)
+        self._check_noise(draws)
+
+    def _check_noise(self, draws: Iterable[tuple[int, float]]) -> None:
+        for measure, epsilon in draws:
+            check_parameters(epsilon, self._deltas[measure])
+
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
+        self._check(measure, epsilon, groups)
         self._count(measure, self._steps(epsilon), groups)
         raise WouldDraw
 
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
+        self._check(measure, epsilon, groups)
         self._count(measure, self._steps(epsilon), groups)
         raise WouldDraw
 

@@ -157,6 +157,29 @@ def test_what_public_facts_decide_is_free_and_comes_before_the_scan(database: Pa
         assert (seen[0], db.budget.spent, db.ledger()) == (0, 0, ())
 
 
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("SELECT disease, avg(cost) AS c FROM patients GROUP BY disease", {"spend": "all"}),
+        ("SELECT disease, avg(cost) AS c FROM patients GROUP BY disease", {"margin": 1e-3}),
+        ("SELECT disease, avg(cost) AS c FROM patients GROUP BY disease HAVING count(*) > 9",
+         {"margin": 1e-9, "algorithm": "naive", "fpr": 0.1}),
+        ("SELECT disease FROM patients GROUP BY disease HAVING count(*) > 9", {"spend": "all"}),
+    ],
+)  # fmt: skip
+def test_noise_that_cannot_be_drawn_is_refused_before_the_scan(
+    database: Path, policy: Path, query: str, options: dict[str, Any]
+) -> None:
+    """Only public numbers decide it, so nobody is charged or stopped for it."""
+    text = policy.read_text().replace("epsilon = 10.0", "epsilon = 900000.0")
+    policy.write_text(text.replace("maria = 4.0", "maria = 900000.0"))
+    with connect(database, policy, analyst="maria") as db:
+        seen = failing(db, *[Failure.OTHER] * 9)
+        with pytest.raises(ProbeError):
+            db.sql(query, epsilon=400_000.0, **options)
+        assert (seen[0], db.budget.spent, db.ledger()) == (0, 0, ())
+
+
 def test_160_predicates_by_failing_or_not_cost_what_the_rule_says(
     database: Path, policy: Path
 ) -> None:

@@ -50,6 +50,8 @@ FROM {0} WHERE pu_location_id BETWEEN 1 AND 265
 POLICY = """
 [budget]
 epsilon = 1000000.0
+[reuse]
+answers = "none"
 [tables.trips]
 unit = "row"
 rows_per_group = 5000

@@ -64,6 +64,8 @@ CREATE TABLE educations AS SELECT DISTINCT education AS name FROM visits ORDER B
 POLICY = """
 [budget]
 epsilon = 1000000.0
+[reuse]
+answers = "none"
 [tables.trips]
 unit = "row"
 rows_per_group = 500

@@ -35,6 +35,8 @@ GROUPS = 34 * 14
 POLICY = """
 [budget]
 epsilon = 1000000.0
+[reuse]
+answers = "none"
 per_query = 10.0
 [tables.trips]
 rows_per_group = {rows_per_group}

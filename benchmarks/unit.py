@@ -34,6 +34,8 @@ SEED = 20260302
 POLICY = """
 [budget]
 epsilon = 1000000.0
+[reuse]
+answers = "none"
 per_query = 10.0
 [tables.trips]
 unit = {unit}

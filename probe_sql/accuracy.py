@@ -42,6 +42,7 @@ class Accuracy:
     fpr_scope: str = "rate"
     proof: str = "audited"
     fuse: bool = True
+    fresh: bool = False
     ranges: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

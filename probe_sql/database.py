@@ -97,7 +97,9 @@ def open_database(
     backend = open_backend(source, rules, beside=path)
     try:
         typed = rules.with_types(backend.schemas())
-        book = Ledger.open(path, budget=typed.prices(), identity=identity, in_force=in_force)
+        book = Ledger.open(
+            path, budget=typed.prices(), identity=identity, in_force=in_force, reuse=typed.reuse
+        )
         if path == Path(identity + ".ledger"):
             remember(identity)
     except BaseException:

@@ -29,6 +29,7 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "ledger.draw.anchoring": "new anchors written beside the old ones, not yet in place",
         "ledger.draw.anchored": "ledger and anchors agree, the receipt may draw",
         "ledger.settle.before": "nothing has begun, the whole reservation is charged",
+        "ledger.settle.kept": "the answer is written, not committed, and its settlement is not",
         "ledger.settle.inserted": "the settlement is written, not committed",
         "ledger.settle.committed": "the settlement outlives the process, no anchor knows it",
         "vault.scan.before": "no private row has been read",

@@ -128,6 +128,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                 choices=("audited", "strict"),
             ),
             Option("fuse", "flag", "one scan for all atoms (true) or one for each (false)"),
+            Option("fresh", "flag", "ask anew and pay, though the answer is kept"),
         )
     }
 )

@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from probe_sql import arguments
+from probe_sql.again import Again
 from probe_sql.algorithms.sentences import Listed, sentence
 from probe_sql.answer.compose import compose, returned_groups
-from probe_sql.answer.content import Privacy
+from probe_sql.answer.content import Privacy, Replayed
 from probe_sql.answer.values import Answer, Denied
 from probe_sql.blocks import Asker, Outline, outline
 from probe_sql.catalogue import Catalogue, key_values
@@ -118,6 +119,7 @@ class Connection:
     ) -> Answer | Explanation | Outline:  # fmt: skip
         """Answer a query, or explain it if it begins with EXPLAIN.
 
+        A question that was answered before gets that answer again, free (`fresh = true` asks anew).
         Privacy: only `walk` reads private rows, and it charges first. What public facts decide
         comes before, and is free. `progress` gets the seconds since the scan began, from time to
         time, and nothing else: what it raises cancels the scan.
@@ -152,6 +154,11 @@ class Connection:
         groups = database.backend.groups(plan.scan)
         if plan.decided_free:
             return self._answer(plan, plan.decided(groups), Loss.NOTHING)
+        again = Again(database, self.analyst)
+        replay = again.find(plan, groups)
+        if replay is not None:
+            again.count(replay)
+            return self._answer(replay.plan, replay.outcome, Loss.NOTHING, replay.told)
         self._check_budget(plan)
         task = database.task(plan, groups)
         denied = denied_unread(plan, task)
@@ -159,7 +166,7 @@ class Connection:
             return self._answer(plan, denied, Loss.NOTHING)
         settled = walk(
             database, plan, task, analyst=self.analyst, progress=watched,
-            closed=lambda: self._closed,
+            closed=lambda: self._closed, saving=again.saving(plan),
         )  # fmt: skip
         return self._answer(plan, settled.outcome, settled.charged)
 
@@ -174,16 +181,20 @@ class Connection:
                 fix="widen margin, lower confidence, or raise epsilon",
             )
 
-    def _answer(self, plan: Plan, outcome: Outcome, charged: Loss) -> Answer:
+    def _answer(
+        self, plan: Plan, outcome: Outcome, charged: Loss, replayed: Replayed | None = None
+    ) -> Answer:
         privacy = Privacy(
             charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
             plan.algorithm, self.budget.remaining, outcome.guarantee.text,
             unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
-            trace=outcome.trace, fdr=outcome.guarantee.fdr, sentence=_sentence(plan, outcome),
+            trace=outcome.trace, fdr=outcome.guarantee.fdr,
+            sentence=_sentence(plan, outcome, replayed), replay=replayed,
         )  # fmt: skip
         columns = tuple(output.name for output in plan.query.listed)
+        notices = plan.notices if replayed is None else (replayed.sentence, *plan.notices)
         if outcome.status == "denied":
-            return Denied(columns, (), (), privacy, plan.notices, reason=outcome.denial or "")
+            return Denied(columns, (), (), privacy, notices, reason=outcome.denial or "")
         chosen = returned_groups(outcome)
         keys = self._database.backend.keys(plan.scan, chosen)
         body = compose(plan, chosen, keys, outcome)
@@ -192,7 +203,7 @@ class Connection:
         if body.top is not None:
             privacy = replace(privacy, sentence=f"{body.top.sentence} {privacy.sentence}")
         return Answer(
-            columns, body.rows, body.margins, privacy, plan.notices, body.marks, confidence,
+            columns, body.rows, body.margins, privacy, notices, body.marks, confidence,
             body.below, body.raw,
         )  # fmt: skip
 
@@ -241,9 +252,11 @@ class Connection:
         return outline(script, self.policy, engine, accuracy, self._explained)
 
     def _explained(self, plan: Plan) -> Explanation:
-        """EXPLAIN with the number of groups, for which at most public tables are read."""
+        """EXPLAIN with the number of groups, for which at most public tables are read, and with
+        the answer that would be given again."""
         known = plan.groups
-        return explain(plan, self._database.backend.groups(plan.scan) if known is None else known)
+        groups = self._database.backend.groups(plan.scan) if known is None else known
+        return explain(plan, groups, Again(self._database, self.analyst).told(plan, groups))
 
     @property
     def budget(self) -> BudgetState:
@@ -258,6 +271,10 @@ class Connection:
         """
         self._open()
         return tuple(self._database.ledger.own_entries(self.analyst))
+
+    def saved(self) -> tuple[Entry, ...]:
+        """What this analyst asked whose answer is kept: asking it again is free."""
+        return tuple(entry for entry in self.ledger() if entry.saved)
 
     @property
     def new_ledger(self) -> bool:
@@ -319,12 +336,14 @@ class Connection:
         self.close()
 
 
-def _sentence(plan: Plan, outcome: Outcome) -> str:
+def _sentence(plan: Plan, outcome: Outcome, replayed: Replayed | None) -> str:
     """What people read under the answer; nothing where there is none."""
     limited = plan.query.limit is not None or plan.query.offset > 0
     caps = None if plan.caps.column is None else plan.caps.description
     listed = Listed(outcome.returned.size, int(outcome.returned.sum()), limited, caps)
-    return sentence(outcome.guarantee, listed)
+    said = sentence(outcome.guarantee, listed)
+    part = replayed is not None and limited and not plan.figures
+    return f"This promise is about the stored question, without LIMIT: {said}" if part else said
 
 
 def _typed(value: Any) -> tuple[type, Any]:

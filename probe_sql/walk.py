@@ -15,7 +15,7 @@ import numpy as np
 from probe_sql import faults
 from probe_sql.database import Database
 from probe_sql.errors import Interrupted, LedgerError, ProbeError, ScanError, Stopped
-from probe_sql.ledger import STOPPED, Ledger, Receipt
+from probe_sql.ledger import STOPPED, Ledger, Receipt, Saving
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan
@@ -52,6 +52,7 @@ def scan(database: Database, plan: Plan, progress: Watched | None) -> Exact:
 def walk(
     database: Database, plan: Plan, task: Task, *, analyst: str | None,
     progress: Watched | None = None, closed: Callable[[], bool] = lambda: False,
+    saving: Callable[[Outcome], Saving | None] = lambda _: None,
     scan: Callable[[Database, Plan, Watched | None], Exact] = scan,
 ) -> Settled:  # fmt: skip
     """Spend: charge a planned query, scan, decide its task by noisy values, and settle.
@@ -59,7 +60,8 @@ def walk(
     Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
     drawn before it says durably that the query draws. The charge is lowered afterwards to
     the realised loss, or to the price of a scan, or of a failure, where that is more. `closed`
-    says whether the caller has hung up, which is no failure.
+    says whether the caller has hung up, which is no failure; `saving` what is kept of an outcome,
+    by one step with its settlement.
     """
     ledger = database.ledger
     receipt = ledger.reserve(analyst, Loss.asked(plan.accuracy.epsilon), sql=plan.query.sql)
@@ -87,7 +89,7 @@ def walk(
             raise stop
         assert meter is not None
         faults.point("session.decided")
-        charged = meter.settle(outcome.status)
+        charged = meter.settle(outcome.status, saving=saving(outcome))
         faults.point("session.settled")
         return Settled(outcome, charged, meter.loss)
 

@@ -48,6 +48,7 @@ ROOMS = (
     "cursor",
     "database",
     "catalogue",
+    "again",
     "walk",
     "blocks",
     "session",
@@ -92,7 +93,7 @@ ONLY = {
 # Outside libraries, and parts of the standard library, that belong to certain rooms.
 RUNTIME_LIBRARIES = {
     "duckdb": {"vault", "outside", "serve"},
-    "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer", "walk"},
+    "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer", "again", "walk"},
     "prompt_toolkit": {"cli"},
     "rich": {"cli"},
     "sqlglot": {"sql", "scan"},

@@ -12,12 +12,38 @@ Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Replayed:
+    """That an answer is given again: the date of its draw, and the owner's words for the data.
+
+    `version` was in force then, `current` is now; either is None where the owner says nothing.
+    """
+
+    on: str
+    version: str | None = None
+    current: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Of when and of which data it is."""
+        if self.version is None and self.current is None:
+            return f"answered on {self.on}; the data may have changed since"
+        about = f"answered on {self.on}, about the data {self.version or 'before'}"
+        return about if self.version == self.current else f"{about}, not {self.current}"
+
+    @property
+    def sentence(self) -> str:
+        """What stands under the answer."""
+        return f"This is a replay, free: {self.words}. fresh = true asks anew, and pays."
+
+
+@dataclass(frozen=True, slots=True)
 class Privacy:
     """What an answer cost, what it may have cost at most, and what it promises.
 
     `loss` is what the ledger charged: the ex-post loss, or the least price of a scan.
     `fnr`, `fpr` and `fdr` are the bounds the answer carries (None: no such bound). `sentence`
-    says what they mean for this list, `guarantee` is the exact promise in full.
+    says what they mean for this list, `guarantee` is the exact promise in full. `replay` is set
+    where the answer was given before, and cost nothing now.
     """
 
     loss: Loss
@@ -32,6 +58,7 @@ class Privacy:
     trace: tuple[Step, ...] = ()
     fdr: float | None = None
     sentence: str = ""
+    replay: Replayed | None = None
 
     @property
     def epsilon(self) -> float:
@@ -53,7 +80,13 @@ class Privacy:
             "number": self._number(),
             "sentence": self.sentence,
             "guarantee": self.guarantee,
+            "replay": self._replay(),
         }
+
+    def _replay(self) -> dict[str, Any] | None:
+        if self.replay is None:
+            return None
+        return {"on": self.replay.on, "version": self.replay.version}
 
     def _number(self) -> dict[str, Any] | None:
         """The one number that decided, the level at which the walk ended, and its balance S."""

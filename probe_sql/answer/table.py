@@ -57,6 +57,8 @@ def summary(answer: Content) -> str:
     privacy = answer.privacy
     groups = plural(len(answer.rows), "group" if answer.blocks is None else "row")
     cost = f"epsilon {privacy.epsilon:.4g} of at most {privacy.epsilon_max:.4g}"
+    if privacy.replay is not None:
+        cost = f"free, a replay of {privacy.replay.on}"
     left = f"{privacy.remaining:.4g} remains"
     if answer.status == "denied":
         return f"denied: {getattr(answer, 'reason', '')}\n{cost}; {left}."

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from probe_sql import __version__
 from probe_sql.catalogue import use_of
 from probe_sql.cli.arguments import FORMATS, PROGRAM, parameter
-from probe_sql.cli.show import show_answer, show_budget, show_explanation, show_grid, show_ledger
+from probe_sql.cli.show import (
+    show_answer,
+    show_budget,
+    show_explanation,
+    show_grid,
+    show_ledger,
+    show_saved,
+)
 from probe_sql.cli.statements import read_script
 from probe_sql.errors import InterfaceError, Refused
 from probe_sql.grid import Grid
@@ -147,6 +154,11 @@ def _budget(shell: Shell, rest: str) -> int:  # noqa: ARG001
 
 def _ledger(shell: Shell, rest: str) -> int:  # noqa: ARG001
     show_ledger(shell.connection.ledger(), shell.mode, shell.out)
+    return 0
+
+
+def _saved(shell: Shell, rest: str) -> int:  # noqa: ARG001
+    show_saved(shell.connection.saved(), shell.mode, shell.out)
     return 0
 
 
@@ -292,6 +304,7 @@ DOTS = {
     ".policy": Dot(".policy", "the policy: everything that is public", _policy),
     ".budget": Dot(".budget", "what may be spent, what was, and what remains", _budget),
     ".ledger": Dot(".ledger", "what you asked, when, and what it cost", _ledger),
+    ".saved": Dot(".saved", "what you asked and may ask again, free of charge", _saved),
     ".explain": Dot(".explain QUERY", "the plan of a query, free of charge", _explain),
     ".last": Dot(".last", "the last answer once more, free of charge, in any mode", _last),
     ".promise": Dot(".promise", "what the last answer promises, exactly and in full", _promise),

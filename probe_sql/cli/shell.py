@@ -204,6 +204,8 @@ class Shell:
             return True
         plan = self.connection.explain(sql, **self.accuracy)
         worst, remaining = plan.epsilon_worst, self._budget.remaining
+        if all(one.free is not None for one in plan.explanations):
+            return True
         if not self.confirm * remaining < worst <= remaining:
             return True
         doubts = [one.doubt for one in plan.explanations if one.doubt is not None]

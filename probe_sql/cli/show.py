@@ -112,7 +112,17 @@ def show_budget(state: BudgetState, analyst: str | None, form: str, stream: Text
 
 def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:
     """Print who asked what, when, what it cost and how it ended."""
-    columns = ("number", "time", "analyst", "user", "epsilon", "reserved", "outcome", "sql")
+    columns = (
+        "number",
+        "time",
+        "analyst",
+        "user",
+        "epsilon",
+        "reserved",
+        "outcome",
+        "replays",
+        "sql",
+    )
     if form == "json":
         to_json(Grid.of(columns, [_line(entry, True) for entry in entries]).records(), stream)
         return
@@ -131,8 +141,20 @@ def _line(entry: Entry, whole: bool) -> tuple[Any, ...]:
         entry.charged,
         entry.reserved,
         entry.outcome,
+        entry.replays,
         sql,
     )
+
+
+def show_saved(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:
+    """Print the questions whose answers are kept, so that asking them again is free."""
+    columns = ("number", "answered", "outcome", "replays", "sql")
+    whole = form in ("json", "csv")
+    rows = [
+        (one.number, one.time[:10], one.outcome, one.replays, _line(one, whole)[-1])
+        for one in entries
+    ]
+    show_grid(Grid.of(columns, rows), form, stream)
 
 
 def show_grid(grid: Grid, form: str, stream: TextIO | None = None) -> None:

@@ -11,6 +11,8 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from probe_sql.ledger.kept import Kept, Note
+
 START_HASH = "0" * 64
 SNAPSHOT_EVERY = 4096
 """Rows between snapshots of the totals: an opening replays at most twice as many."""
@@ -19,7 +21,7 @@ OUTCOMES = ("answered", "denied", "failed", "interrupted", "died")
 PAID_IN_FULL = ("answered", "denied")
 """Outcomes that cost the loss or the least price; the others cost a failure at least."""
 
-VERSION = 2
+VERSION = 3
 """Of the file's schema, which it names as SQLite's user_version; version 1 named none."""
 
 _COLUMNS = """
@@ -53,12 +55,33 @@ _GUARDS = {
 FIRST_SCHEMA = {"log": f"CREATE TABLE log ({_COLUMNS})", **_GUARDS}
 """Every object of a file of version 1, by name."""
 
-UPGRADE = "ALTER TABLE log ADD COLUMN hold TEXT"
-SCHEMA = {"log": f"CREATE TABLE log ({_COLUMNS}, hold TEXT)", **_GUARDS}
+SECOND_SCHEMA = {"log": f"CREATE TABLE log ({_COLUMNS}, hold TEXT)", **_GUARDS}
+"""Every object of a file of version 2, by name."""
+
+_ANSWERS = {
+    "answers": "CREATE TABLE answers (number INTEGER PRIMARY KEY, body TEXT NOT NULL)",
+    "replays": (
+        "CREATE TABLE replays (number INTEGER NOT NULL, analyst TEXT NOT NULL,"
+        " last TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (number, analyst)) WITHOUT ROWID"
+    ),
+}
+SCHEMA = {  # the log last, so that a file that is cut off has lost rows of it
+    **_ANSWERS,
+    "log": f"CREATE TABLE log ({_COLUMNS}, hold TEXT, answer TEXT)",
+    **_GUARDS,
+}
 """Every object of the file, by name; anything else in it means that someone edited it.
 
-SQLite writes the same text when `UPGRADE` adds the column to a file of version 1.
+SQLite writes the same text when `UPGRADES` add the columns to an older file. The log vouches for
+the answers; how often each was given again is counted beside it, and decides nothing.
 """
+
+_TO_THIRD = ("ALTER TABLE log ADD COLUMN answer TEXT", *_ANSWERS.values())
+UPGRADES = {
+    0: (FIRST_SCHEMA, ("ALTER TABLE log ADD COLUMN hold TEXT", *_TO_THIRD)),
+    2: (SECOND_SCHEMA, _TO_THIRD),
+}
+"""By the version that a file names: its schema, and the statements that make it one of this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +153,17 @@ class Row(NamedTuple):
     snapshot: str | None
     hash: str
     hold: str | None = None
+    answer: str | None = None
 
     def digest(self, previous: str) -> str:
         """Hash of the whole row but its hash, and of the hash before it.
 
-        A row without a hold is hashed as version 1 did: one value fewer, so never alike.
+        A row without a hold or an answer is hashed as the versions did that knew none: with fewer
+        values, so never alike.
         """
-        held = () if self.hold is None else (self.hold,)
-        return hashlib.sha256(json.dumps((previous, *self[:-2], *held)).encode()).hexdigest()
+        later = (self.hold, self.answer) if self.answer is not None else (self.hold,)
+        held = () if later == (None,) else later
+        return hashlib.sha256(json.dumps((previous, *self[:-3], *held)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +206,7 @@ class Book:
     open: dict[int, Open] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     retired: str | None = None
+    answers: dict[int, Kept] = field(default_factory=dict)  # those that are kept, the oldest first
 
     def spent_by(self, analyst: str | None) -> int:
         """Units charged to one analyst."""
@@ -200,6 +227,7 @@ class Book:
         analyst_budget: int | None = None,
         place: Place | None = None,
         hold: Hold | None = None,
+        answer: Note | None = None,
     ) -> Row:
         """The row that would follow; the book itself does not change."""
         new_number = self.number + (event != "created") if number is None else number
@@ -221,6 +249,7 @@ class Book:
             snapshot=None,
             hash="",
             hold=None if hold is None else hold.dump(),
+            answer=None if answer is None else answer.dump(),
         )
         after = self.copy()
         after._advance(row)
@@ -248,6 +277,8 @@ class Book:
     def _advance(self, row: Row) -> None:
         """Change the totals as the event says; an event that cannot be is a broken chain."""
         change = row.units
+        if row.answer is not None and row.event != "settled":
+            raise BrokenChainError(f"row {row.seq} is an event that cannot be")
         if row.event in ("settled", "drawing"):
             change, possible = self._go_on(row)
         elif row.event == "created":
@@ -297,7 +328,18 @@ class Book:
             elif outcome == "failed" and before.hold is not None:
                 user = before.hold.user
                 self.failures[user] = self.failures.get(user, 0) + 1
+            if row.answer is not None:
+                possible = self._keep(row, before) and possible
         return change, possible and row.analyst == before.analyst
+
+    def _keep(self, row: Row, before: Open) -> bool:
+        """An answer comes in, and others of the same analyst make room; whether that can be."""
+        note, outcome = Note.load(row.answer or ""), row.outcome or ""
+        user = None if before.hold is None else before.hold.user
+        gone = [self.answers.pop(number) for number in note.evicted]
+        self.answers[row.number] = note.kept(row.number, row.time, row.analyst, user, outcome)
+        mine = all((one.analyst, one.user) == (row.analyst, user) for one in gone)
+        return outcome in PAID_IN_FULL and before.state == "drawing" and mine
 
     def copy(self) -> Book:
         """An independent book with the same totals."""
@@ -311,6 +353,7 @@ class Book:
             dict(self.open),
             dict(self.failures),
             self.retired,
+            dict(self.answers),
         )
 
     def by_analyst(self) -> list[tuple[str | None, int]]:
@@ -320,7 +363,7 @@ class Book:
     def snapshot(self) -> str:
         """The totals as canonical text, for every `SNAPSHOT_EVERY`th row.
 
-        What version 1 did not know is left out where there is none of it: the text of its own
+        What older versions did not know is left out where there is none of it: the text of their
         snapshots stays the same.
         """
         said: dict[str, object] = {
@@ -334,6 +377,8 @@ class Book:
             said["failures"] = sorted(self.failures.items())
         if self.retired is not None:
             said["retired"] = self.retired
+        if self.answers:
+            said["answers"] = [kept.dump() for kept in self.answers.values()]
         return json.dumps(said)
 
     @classmethod
@@ -357,6 +402,7 @@ class Book:
                 open={number: _loaded(*rest) for number, *rest in said["open"]},
                 failures=dict(said.get("failures", ())),
                 retired=said.get("retired"),
+                answers={kept[0]: Kept(*kept) for kept in said.get("answers", ())},
             )
         except (TypeError, ValueError, KeyError) as error:
             raise BrokenChainError(f"row {row.seq} is malformed") from error

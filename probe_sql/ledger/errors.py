@@ -116,6 +116,12 @@ NOT_STOPPED = Refusal(
     "failures count for the operating system's user or the login, not for an analyst's name",
     "{others}",
 )
+BAD_RECEIPT = Refusal(
+    "this receipt does not allow a draw",
+    "it is not an open reservation that this process made in this ledger: it was settled already,"
+    " or comes from another ledger or process, or the ledger does not say that its scan is over",
+    "reserve again",
+)
 TOO_MANY_HOLDS = Refusal(
     "the user {user!r} has as much under way as the policy allows",
     "at most {holds} queries at once, which together may hold {holds} times the policy's"

@@ -14,15 +14,17 @@ from typing import Self
 
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
-from probe_sql.ledger import errors
-from probe_sql.ledger.chain import OUTCOMES, Hold, Open
+from probe_sql.ledger import errors, limits, values
+from probe_sql.ledger.answers import Answers
+from probe_sql.ledger.chain import OUTCOMES, PAID_IN_FULL, Hold, Open
+from probe_sql.ledger.kept import Note, Saving
 from probe_sql.ledger.locks import Presence, Turns, owns, system_user
 from probe_sql.ledger.log import Log, storable
 from probe_sql.ledger.store import as_ledger_error
 from probe_sql.ledger.takeover import take_over
-from probe_sql.ledger.values import OWNERS, BudgetState, Entry, Receipt, enter, issue
+from probe_sql.ledger.values import OWNERS, BudgetState, Entry, Receipt, issue
 from probe_sql.loss import Loss
-from probe_sql.policy.model import Budget
+from probe_sql.policy.model import REUSE, Budget, Reuse
 
 STOPPED = "stopped"
 """The class of a scan that ended because another one of its user had failed."""
@@ -46,6 +48,7 @@ class Ledger:
         budget: Budget,
         clock: Callable[[], float],
         in_force: Callable[[], None] = lambda: None,
+        reuse: Reuse = REUSE,
     ) -> None:
         self._budget = budget
         self._clock = clock
@@ -55,6 +58,7 @@ class Ledger:
         self._turns = Turns(self._log.path, self._log.mode)
         self._user = storable(system_user())
         self.created = False
+        self._reuse = reuse
 
     @classmethod
     def open(
@@ -66,6 +70,7 @@ class Ledger:
         create: bool = True,
         clock: Callable[[], float] = time.time,
         in_force: Callable[[], None] = lambda: None,
+        reuse: Reuse = REUSE,
     ) -> Ledger:
         """The ledger of the database `identity`; created only where no trace of one exists.
 
@@ -74,7 +79,7 @@ class Ledger:
         is missing though an anchor remembers it, or was copied, replaced, edited, truncated, or
         is another database's.
         """
-        ledger = cls(path, budget, clock, in_force)
+        ledger = cls(path, budget, clock, in_force, reuse)
         try:
             ledger.created = ledger._log.open(identity, create)
             ledger._bury()
@@ -119,9 +124,19 @@ class Ledger:
         return view
 
     @property
+    def answers(self) -> Answers:
+        """The answers that are kept, for this ledger's user."""
+        return Answers(self._log, self._reuse, self._user, self._may_ask, self._now)
+
+    @property
     def ledger_id(self) -> str:
         """The random name that this ledger got when it was created."""
         return self._log.ledger_id
+
+    @property
+    def identity(self) -> str:
+        """The name of the database that it belongs to."""
+        return self._log.place(self._log.book).identity
 
     @property
     def path(self) -> Path:
@@ -186,7 +201,7 @@ class Ledger:
                 kind=storable(kind),
                 sql=storable(sql),
                 budget=Loss.allowed(self._budget.epsilon).units,
-                analyst_budget=self._own_budget(analyst),
+                analyst_budget=limits.own_budget(self._budget, analyst),
                 hold=Hold(
                     self._user,
                     process,
@@ -232,7 +247,13 @@ class Ledger:
             self._check(receipt, "drawing")
 
     def settle(
-        self, receipt: Receipt, drawn: Loss, *, outcome: str, reason: str | None = None
+        self,
+        receipt: Receipt,
+        drawn: Loss,
+        *,
+        outcome: str,
+        reason: str | None = None,
+        saving: Saving | None = None,
     ) -> Loss:
         """Lower the charge of `receipt` to its price, once; returns that price.
 
@@ -244,12 +265,13 @@ class Ledger:
         Privacy: a loss above the reservation is an InternalError and leaves the charge as
         it is. Until this is durable the reservation is charged in full: that may take until the
         next reservation, and whatever is lost in between raises what is charged. A failure is
-        durable at once, since it counts.
+        durable at once, since it counts; so is an answer that is kept with its settlement.
         """
         faults.point("ledger.settle.before")
         if outcome not in OUTCOMES:
             raise InternalError(f"a query cannot end as {outcome!r}")
-        with self._log.store.transaction("IMMEDIATE", durable=outcome == "failed"):
+        durable = outcome == "failed" or saving is not None
+        with self._log.store.transaction("IMMEDIATE", durable=durable):
             self._log.catch_up()
             held = self._check(receipt)
             late = held.state == "scanning" and (
@@ -258,13 +280,10 @@ class Ledger:
             if late:
                 outcome, reason = "interrupted", STOPPED
             price = max(drawn, Loss(held.floor(outcome)))
-            if price.units > receipt.units:
-                raise InternalError(
-                    "more was drawn than was reserved",
-                    why=f"{price} against {receipt.loss} of reservation {receipt.number}",
-                    fix="report this: the reservation stays charged in full",
-                )
-            self._settle(receipt.number, receipt.analyst, price.units, outcome, reason)
+            limits.check_drawn(price, receipt)
+            kept = saving if outcome in PAID_IN_FULL else None
+            note = self.answers.keep(receipt.number, receipt.analyst, kept)
+            self._settle(receipt.number, receipt.analyst, price.units, outcome, reason, note)
         if outcome == "failed":
             self._follow(None)  # whoever was stopped asks no more, which would bring the anchors up
         if late:
@@ -306,7 +325,8 @@ class Ledger:
         """All reservations in order, from a chain verified to its first row; for the owner."""
         found: dict[int, Entry] = {}
         with self._log.store.transaction("DEFERRED"):
-            self._log.replay(lambda row: enter(found, row))
+            book = self._log.replay(lambda row: values.enter(found, row))
+            values.reuse(found, book.answers, self._log.store.replays())
         return iter(found.values())
 
     def own_entries(self, analyst: str | None) -> Iterator[Entry]:
@@ -336,13 +356,7 @@ class Ledger:
             or (reserved.analyst, reserved.units) != (receipt.analyst, receipt.units)
             or state not in (None, reserved.state)
         ):
-            raise LedgerError(
-                "this receipt does not allow a draw",
-                why="it is not an open reservation that this process made in this ledger:"
-                " it was settled already, or comes from another ledger or process, or the"
-                " ledger does not say that its scan is over",
-                fix="reserve again",
-            )
+            raise errors.BAD_RECEIPT.error()
         return reserved
 
     def _bury(self) -> None:
@@ -370,7 +384,13 @@ class Ledger:
         return {name for name in set(processes) if not self._presence.alive(name)}
 
     def _settle(
-        self, number: int, analyst: str | None, units: int, outcome: str, reason: str | None
+        self,
+        number: int,
+        analyst: str | None,
+        units: int,
+        outcome: str,
+        reason: str | None,
+        answer: Note | None = None,
     ) -> None:
         row = self._log.book.draft(
             "settled",
@@ -380,6 +400,7 @@ class Ledger:
             units=units,
             outcome=outcome,
             kind=reason,
+            answer=answer,
         )
         self._log.append(row, "settle")
 
@@ -397,13 +418,17 @@ class Ledger:
     def _stopped(self) -> bool:
         return self._log.book.failures.get(self._user, 0) >= self._budget.failures
 
-    def _admit(self, analyst: str | None, price: Loss) -> None:
-        """Raise unless the rules are in force and let `analyst` spend `price` more."""
+    def _may_ask(self, analyst: str | None) -> None:
+        """Raise unless the rules are in force and let `analyst` ask."""
         self._in_force()
         if self._budget.analysts and analyst not in self._budget.analysts:
             raise errors.unlisted(analyst)
         if self._stopped():
             raise errors.stopped(self._user)
+
+    def _admit(self, analyst: str | None, price: Loss) -> None:
+        """Raise unless `analyst` may ask, and spend `price` more."""
+        self._may_ask(analyst)
         state = self._state(analyst)
         if price.units > state.remaining_units:
             own = state.analyst_remaining_units
@@ -413,37 +438,10 @@ class Ledger:
                 failure=self._budget.failure_price,
                 analyst=analyst if own == state.remaining_units else None,
             )
-        self._check_holds(price.units)
-
-    def _check_holds(self, units: int) -> None:
-        """Raise where this user has too much under way; one query always fits."""
-        held = [
-            (other.hold.process, other.units)
-            for other in self._log.book.open.values()
-            if other.hold is not None and other.hold.user == self._user
-        ]
-        dead = self._dead(process for process, _ in held)
-        living = [amount for process, amount in held if process not in dead]
-        most = self._budget.holds
-        limit = most * Loss.asked(self._budget.usual).units
-        if living and (len(living) >= most or sum(living) + units > limit):
-            raise errors.TOO_MANY_HOLDS.error(user=self._user, holds=most)
-
-    def _own_budget(self, analyst: str | None) -> int | None:
-        if analyst is None or analyst not in self._budget.analysts:
-            return None
-        return Loss.allowed(self._budget.analysts[analyst]).units
+        limits.check_holds(self._budget, self._log.book, self._user, price.units, self._dead)
 
     def _state(self, analyst: str | None) -> BudgetState:
-        total = Loss.allowed(self._budget.epsilon).units
-        spent = self._log.book.spent
-        left = max(0, total - spent)
-        if analyst is None or not self._budget.analysts:
-            return BudgetState(total, spent, left, None, None, None)
-        own = self._own_budget(analyst) or 0  # nothing for an analyst who is not listed
-        own_spent = self._log.book.spent_by(storable(analyst))
-        own_left = max(0, own - own_spent)
-        return BudgetState(total, spent, min(left, own_left), own, own_spent, own_left)
+        return limits.state(self._budget, self._log.book, analyst)
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections.abc import Callable
@@ -12,14 +13,15 @@ from probe_sql.errors import LedgerError
 from probe_sql.ledger import anchors, errors
 from probe_sql.ledger.anchors import Anchor, AnchorFile
 from probe_sql.ledger.chain import (
-    FIRST_SCHEMA,
     SCHEMA,
+    UPGRADES,
     VERSION,
     Book,
     BrokenChainError,
     Place,
     Row,
 )
+from probe_sql.ledger.kept import Kept
 from probe_sql.ledger.store import Store, as_ledger_error, file_mode
 
 
@@ -63,15 +65,16 @@ class Log:
         return created
 
     def upgrade(self) -> None:
-        """Bring a file of version 1 to this version, inside a transaction that this commits.
+        """Bring an older file to this version, inside a transaction that this commits.
 
-        No row changes, and no hash: rows without a hold are what they were.
+        No row changes, and no hash: rows without what later versions added are what they were.
         """
         version = self.store.version()
         if version > VERSION:
             raise errors.NEWER.error(self.path)
-        if version == 0 and self.store.objects() == FIRST_SCHEMA:
-            self.store.upgrade_schema()
+        schema, statements = UPGRADES.get(version, (None, ()))
+        if schema is not None and self.store.objects() == schema:
+            self.store.upgrade_schema(statements)
             self.store.commit()
 
     def follow(self, step: str | None = None) -> None:
@@ -148,6 +151,7 @@ class Log:
         book = self.replay()
         self._check_place(book)
         self._check_anchors(book, known)
+        self._check_answers(book)
 
     def read_anchors(self) -> list[Anchor | None]:
         """The anchors as they are now, the one beside the ledger first."""
@@ -188,6 +192,7 @@ class Log:
             raise errors.OTHER_DATABASE.error(self.path)
         self._check_place(self.book)
         self._check_anchors(self.book, known)
+        self._check_numbers(self.book)
 
     def _extend(self, book: Book, visit: Callable[[Row], None] | None = None) -> None:
         """Apply all rows after the book's last."""
@@ -233,6 +238,27 @@ class Log:
                 raise errors.OTHER_LEDGER.error(self.path)
             if anchor.seq > book.seq or not self.holds(anchor):
                 raise errors.ROLLED_BACK.error(self.path)
+
+    def body(self, kept: Kept) -> str:
+        """The text of an answer; `LedgerError` where it is not the one that was kept."""
+        text = self.store.body(kept.number)
+        if text is None or hashlib.sha256(text.encode()).hexdigest() != kept.digest:
+            where = f"the answer to query {kept.number} is not what was kept"
+            raise errors.EDITED.error(self.path, where=where)
+        return text
+
+    def _check_answers(self, book: Book) -> None:
+        """Require that every answer is what was kept, and that there is no other."""
+        self._check_numbers(book)
+        for kept in book.answers.values():
+            self.body(kept)
+
+    def _check_numbers(self, book: Book) -> None:
+        """The same without their texts, which are looked at when they are read."""
+        self.store.replays()
+        if self.store.bodies() != set(book.answers):
+            where = "its answers are not those that were kept"
+            raise errors.EDITED.error(self.path, where=where)
 
     def holds(self, anchor: Anchor) -> bool:
         """Whether the row that an anchor names is in the file."""

@@ -9,12 +9,12 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import errors
-from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, UPGRADE, VERSION, Row
+from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, VERSION, Row
 
 BUSY_SECONDS = 30.0
 _RETRIED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
@@ -120,9 +120,10 @@ class Store:
             self._connect().execute(statement)
         self._connect().execute(f"PRAGMA user_version = {VERSION}")
 
-    def upgrade_schema(self) -> None:
-        """Make a file of version 1 one of this version, inside a transaction."""
-        self._connect().execute(UPGRADE)
+    def upgrade_schema(self, statements: Iterable[str]) -> None:
+        """Make an older file one of this version, inside a transaction."""
+        for statement in statements:
+            self._connect().execute(statement)
         self._connect().execute(f"PRAGMA user_version = {VERSION}")
 
     def version(self) -> int:
@@ -156,6 +157,36 @@ class Store:
         """Hash of one row, None if there is no such row."""
         found = self._connect().execute("SELECT hash FROM log WHERE seq = ?", (seq,)).fetchone()
         return None if found is None else found[0]
+
+    def keep(self, number: int, body: str, evicted: Iterable[int]) -> None:
+        """Put the text of an answer in, and take others out, inside a transaction."""
+        connection = self._connect()
+        for old in evicted:
+            connection.execute("DELETE FROM answers WHERE number = ?", (old,))
+        connection.execute("INSERT INTO answers VALUES (?, ?)", (number, body))
+
+    def body(self, number: int) -> str | None:
+        """The text of an answer, None if there is none."""
+        asked = "SELECT body FROM answers WHERE number = ?"
+        found = self._connect().execute(asked, (number,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def bodies(self) -> set[int]:
+        """The numbers of all answers that are there."""
+        return {number for (number,) in self._connect().execute("SELECT number FROM answers")}
+
+    def count_replay(self, number: int, analyst: str, time: str) -> None:
+        """Count that an answer was given again, inside a transaction."""
+        self._connect().execute(
+            "INSERT INTO replays VALUES (?, ?, ?, 1) ON CONFLICT (number, analyst)"
+            " DO UPDATE SET last = excluded.last, times = times + 1",
+            (number, analyst, time),
+        )
+
+    def replays(self) -> list[tuple[int, str, str, int]]:
+        """How often each answer was given again: number, to whom, when last, times."""
+        asked = "SELECT number, analyst, last, times FROM replays ORDER BY number, analyst"
+        return self._connect().execute(asked).fetchall()
 
     def snapshot_row(self, up_to: int) -> Row | None:
         """The last row with a snapshot at or below `up_to`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Final, NoReturn
 
@@ -126,6 +127,9 @@ class Entry:
     charged_units: int
     outcome: str
     user: str | None = None
+    saved: bool = False  # its answer is kept
+    replays: int = 0  # how often that was given again, and when last
+    replayed: str | None = None
 
     @property
     def reserved(self) -> float:
@@ -140,6 +144,21 @@ class Entry:
 
 def _optional(units: int | None) -> float | None:
     return None if units is None else Loss(units).epsilon
+
+
+def reuse(
+    found: dict[int, Entry],
+    kept: Collection[int],
+    replays: Iterable[tuple[int, str, str, int]],
+) -> None:
+    """Enter which answers are kept, and how often each was given again."""
+    for number in kept:
+        found[number] = replace(found[number], saved=True)
+    for number, _, last, times in replays:
+        if number in found:  # the counts are not in the chain, which decides what there is
+            entry = found[number]
+            latest = max(last, entry.replayed or last)
+            found[number] = replace(entry, replays=entry.replays + times, replayed=latest)
 
 
 def enter(found: dict[int, Entry], row: Row) -> None:

@@ -24,7 +24,8 @@ class Explanation:
     """A plan made presentable. `draws` are the first ones, atom by atom.
 
     `first_loss` is of these, `written_loss` of those that HAVING as written would take,
-    `worst_loss` the most that can be charged.
+    `worst_loss` the most that can be charged. `free` says of when an answer is that would be given
+    again; the rest is about asking anew.
     """
 
     plan: Plan
@@ -39,6 +40,7 @@ class Explanation:
     doubt: Doubt | None = None
     groups: int | None = None
     values: tuple[ValueCost, ...] = ()
+    free: str | None = None
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -73,16 +75,17 @@ class Explanation:
 _NOTHING = FirstDraws("no draw", {}, ())
 
 
-def explain(plan: Plan, groups: int | None = None) -> Explanation:
+def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> Explanation:
     """Ask the algorithm what it draws first and what its answer would promise.
 
-    `groups` is their number as public tables tell it, where the policy alone does not.
+    `groups` is their number as public tables tell it, where the policy alone does not; `free` says
+    of when the answer is that would be given again, where there is one.
     """
     groups = plan.groups if groups is None else groups
     if plan.decided_free:
         text, people = plan.certainty.text, _people(plan, _NOTHING)
-        free = (Loss.NOTHING,) * 3
-        return Explanation(plan, _NOTHING, (), *free, (), text, people, groups=groups)
+        nothing = (Loss.NOTHING,) * 3
+        return Explanation(plan, _NOTHING, (), *nothing, (), text, people, groups=groups)
     accuracy = plan.accuracy
     algorithm = plan.decider
     outline = plan.outline(groups)
@@ -113,6 +116,7 @@ def explain(plan: Plan, groups: int | None = None) -> Explanation:
         doubt(plan, draws, loss.epsilon, most) if promise.kind else None,
         groups,
         value_costs(outline),
+        free,
     )
 
 
@@ -188,6 +192,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "values": [value.as_dict() for value in explanation.values],
         "number": _number_dict(explanation),
         "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
+        "free": explanation.free,
         "epsilon_first": explanation.epsilon_first,
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_loss.epsilon,
@@ -267,6 +272,8 @@ def as_text(explanation: Explanation) -> str:
         f"groups      {_groups_text(explanation)}",
         f"accuracy    {_options_text(plan)}",
     ]
+    if explanation.free is not None:
+        lines.append(f"free        {explanation.free}; asked anew it costs what follows")
     if plan.query.having_text:
         lines += [
             f"HAVING      {plan.query.having_text}",
@@ -317,6 +324,8 @@ def as_html(explanation: Explanation) -> str:
     """EXPLAIN in a notebook: the chart of the zone of doubt, the price, and the text in full."""
     plan, epsilon = explanation.plan, explanation.epsilon_worst
     price = f"At most epsilon {epsilon:.4g} of {plan.accuracy.epsilon:g} is charged."
+    if explanation.free is not None:
+        price = f"Free: {explanation.free}."
     chart = "" if explanation.doubt is None else svg(explanation.doubt)
     text = "\n".join(in_html(line) for line in as_text(explanation).split("\n"))
     return (

@@ -178,7 +178,15 @@ def _threshold(value: int | Threshold, written: _Written) -> bytes:
 
 def _key(key: GroupKey, written: _Written) -> Value:
     types = (key.column_type.name, key.scalar.type.name)
-    return (written(key.scalar), _keys(key.keys), types, key.identity, key.step)
+    return (written(key.scalar), _keys(key.keys), types, key.identity, key.step, _stairs(key))
+
+
+def _stairs(key: GroupKey) -> Value:
+    """Over which whole numbers a key is computed; their column stands for nothing else."""
+    if key.stairs is None:
+        return None
+    ends = key.stairs.ends
+    return expression(key.stairs.image), None if ends is None else tuple(map(expression, ends))
 
 
 def _keys(keys: KeySet) -> Value:

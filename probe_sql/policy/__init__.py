@@ -11,7 +11,16 @@ from probe_sql.policy.keys import (
     ListKeys,
     TableKeys,
 )
-from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Resources, Table, Unit
+from probe_sql.policy.model import (
+    Budget,
+    Column,
+    JointKeys,
+    PublicTable,
+    Resources,
+    Reuse,
+    Table,
+    Unit,
+)
 from probe_sql.policy.names import by_name
 from probe_sql.policy.policy import Policy
 from probe_sql.policy.read import load_policy, parse_policy, with_lines
@@ -29,6 +38,7 @@ __all__ = [
     "Policy",
     "PublicTable",
     "Resources",
+    "Reuse",
     "Table",
     "TableKeys",
     "Unit",

@@ -210,8 +210,32 @@ BUDGET = Section("Budget", "budget", (
           "no limit of their own", "ledger"),
 ))  # fmt: skip
 
+SIZE = Matching("a size", r"[0-9]{1,9}(\.[0-9]{1,3})? ?([KMGT]B|[KMGT]iB)")
+
+REUSE = Section("Reuse", "reuse", (
+    Field("answers", Choice(("shared", "own", "none"), "who gets an answer again"),
+          'answers = "shared", "own" or "none"',
+          'who gets an answer again for nothing: everybody who may ask (`"shared"`), only who '
+          'asked (`"own"`), or nobody (`"none"`: then none is kept)', '`"shared"`', "again"),
+    Field("version", Text(), 'version = "March 2026"',
+          "which data these are, in words that everyone may read; change them when you publish "
+          "new data", "none", "again"),
+    Field("on_change", Choice(("replay", "ask"), "what happens to older answers"),
+          'on_change = "replay" or "ask"',
+          'an answer about data under another `version` (without one: about files that have '
+          'changed) is given again with its date (`"replay"`), or asked and paid anew (`"ask"`)',
+          '`"replay"`', "again"),
+    Field("keep", Matching("a time", r"[1-9][0-9]{0,5} ?(min|h|d)"), 'keep = "24h"',
+          "how long an answer is given again: minutes, hours or days", "for ever", "again"),
+    Field("size", SIZE, 'size = "256MB"',
+          "the most that all kept answers take", '`"256MB"`', "ledger"),
+    Field("quota", SIZE, 'quota = "16MB"',
+          "the most that those of one analyst take; their oldest make room for their own",
+          '`"16MB"`', "ledger"),
+))  # fmt: skip
+
 ENGINE = Section("Resources", "engine", (
-    Field("memory", Matching("a size", r"[0-9]{1,9}(\.[0-9]{1,3})? ?([KMGT]B|[KMGT]iB)"),
+    Field("memory", SIZE,
           'memory = "4GB"',
           'memory of scans, such as `"4GB"` or `"512MiB"`; what does not fit is spilled',
           "four fifths of the machine's", "vault"),
@@ -236,6 +260,8 @@ POLICY = Section("Policy", "", (
           "accuracy options of queries that do not give them", "the engine's", "policy"),
     Field("engine", Part(ENGINE), '[engine] with memory = "4GB"',
           "what a scan may take of the machine", "what the machine has", "vault"),
+    Field("reuse", Part(REUSE), '[reuse] with version = "March 2026"',
+          "what becomes of answers that were given before", "the same question is free", "again"),
     Field("tables", ByName(TABLE), "[tables.name]",
           "private tables, by name; at least one", REQUIRED, "sql"),
     Field("public", ByName(PUBLIC), "[public.name]",

@@ -7,6 +7,7 @@ exists is a value that is sound. What must hold between objects is in `cross`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -273,6 +274,61 @@ class Budget(Checked):
         """What a scan costs that fails or is cancelled; never below the least."""
         failure = self.usual / 10 if self.failure is None else self.failure
         return max(Loss.asked(failure), self.least_price)
+
+
+_SCALES = {"K": 1, "M": 2, "G": 3, "T": 4}
+_SECONDS = {"min": 60, "h": 3_600, "d": 86_400}
+
+
+def _bytes(size: str) -> int:
+    """A size in bytes; MB are thousands, MiB 1,024ths."""
+    number, unit = size.rstrip("KMGTiB").strip(), size.lstrip("0123456789. ")
+    return int(Fraction(number) * (1024 if "i" in unit else 1000) ** _SCALES[unit[0]])
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse(Checked):
+    """`[reuse]`: who gets an answer again, about which data, how long, and how many are kept.
+
+    Privacy: giving a released answer again reveals nothing more of any row. That it is given tells
+    that somebody asked, and with `on_change = "ask"` and no `version`, that a file has not changed.
+    """
+
+    answers: str = "shared"  # 'shared' | 'own' | 'none'
+    version: str | None = None
+    on_change: str = "replay"  # 'replay' | 'ask'
+    keep: str | None = None  # None: for ever
+    size: str = "256MB"
+    quota: str = "16MB"
+    section: ClassVar[Section] = fields.REUSE
+
+    def agree(self, found: Findings, sound: frozenset[str]) -> None:
+        """The part of one analyst is no more than the whole."""
+        if {"size", "quota"} <= sound and self.quota_bytes > self.size_bytes:
+            what = f"{show(self.quota)} is more than all answers may take, {show(self.size)}"
+            found.add("quota", what, f"write quota = {show(self.size)} or less, or raise size")
+
+    @property
+    def size_bytes(self) -> int:
+        """The most that all answers take."""
+        return _bytes(self.size)
+
+    @property
+    def quota_bytes(self) -> int:
+        """The most that those of one analyst take."""
+        return _bytes(self.quota)
+
+    @property
+    def seconds(self) -> float:
+        """How long an answer is given again."""
+        if self.keep is None:
+            return math.inf
+        unit = self.keep.lstrip("0123456789").strip()
+        return int(self.keep.removesuffix(unit)) * _SECONDS[unit]
+
+
+REUSE = Reuse()
+"""What holds where a policy says nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,16 @@ from probe_sql.policy.fields import (
 )
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
 from probe_sql.policy.kinds import Findings, kind_of, show
-from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Resources, Table, Unit
+from probe_sql.policy.model import (
+    Budget,
+    Column,
+    JointKeys,
+    PublicTable,
+    Resources,
+    Reuse,
+    Table,
+    Unit,
+)
 from probe_sql.policy.names import bare, dotted, quoted, storable
 from probe_sql.policy.policy import Policy
 from probe_sql.policy.section import ByName, Checked, Field, Listed, Part, Section, default
@@ -30,7 +39,7 @@ from probe_sql.text import suggest
 
 _CLASSES: dict[str, type[Checked]] = {
     one.section.name: one
-    for one in (Budget, Column, JointKeys, Policy, PublicTable, Resources, Table, Unit)
+    for one in (Budget, Column, JointKeys, Policy, PublicTable, Resources, Reuse, Table, Unit)
 }
 _KEYS_EXAMPLE = (
     'write keys = ["A", "B"], { integers = [1, 265] }, '

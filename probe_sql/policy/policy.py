@@ -14,7 +14,7 @@ from probe_sql.options import updated
 from probe_sql.policy import cross, fields, schema
 from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.kinds import Findings
-from probe_sql.policy.model import Budget, PublicTable, Resources, Table
+from probe_sql.policy.model import Budget, PublicTable, Resources, Reuse, Table
 from probe_sql.policy.names import find, frozen
 from probe_sql.policy.schema import Schemas
 from probe_sql.policy.section import Checked, Section
@@ -38,6 +38,7 @@ class Policy(Checked):
     ledger: str | None = None
     source: str | None = None  # the file it was read from, for messages
     engine: Resources = field(default_factory=Resources)
+    reuse: Reuse = field(default_factory=Reuse)
     digest: str | None = field(default=None, compare=False, repr=False)  # of that file
 
     section: ClassVar[Section] = fields.POLICY

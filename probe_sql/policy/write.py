@@ -9,7 +9,7 @@ from typing import Any
 
 from probe_sql.policy.fields import POLICY
 from probe_sql.policy.keys import DateKeys, IntegerKeys, ListKeys
-from probe_sql.policy.model import JointKeys, Resources, Unit
+from probe_sql.policy.model import REUSE, JointKeys, Resources, Unit
 from probe_sql.policy.names import bare, dotted, quoted
 from probe_sql.policy.policy import Policy
 from probe_sql.policy.section import ByName, Field, Listed, Part
@@ -64,7 +64,7 @@ def _settings(part: Any) -> Iterable[tuple[Field, Any]]:
         usual = type(part).__dataclass_fields__[row.attribute].default
         if isinstance(part, JointKeys) and row.name == "table_columns":
             usual = part.columns
-        if isinstance(value, Unit) or (value != usual and value != {} and value != Resources()):
+        if isinstance(value, Unit) or (value != usual and value not in ({}, Resources(), REUSE)):
             yield row, value
 
 

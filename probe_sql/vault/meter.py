@@ -19,7 +19,7 @@ import numpy as np
 
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
-from probe_sql.ledger import Ledger, Receipt
+from probe_sql.ledger import Ledger, Receipt, Saving
 from probe_sql.logic.formula import Formula, atoms
 from probe_sql.loss import Loss
 from probe_sql.measuring import Atom, Draw, Floats, Ints, Mask, OverBudget
@@ -313,9 +313,9 @@ class VaultMeter:
 
     # --- ending -------------------------------------------------------------------------
 
-    def settle(self, outcome: str, reason: str | None = None) -> Loss:
+    def settle(self, outcome: str, reason: str | None = None, saving: Saving | None = None) -> Loss:
         """Lower the charge to the loss of what was drawn, or the price of the query where that
-        is more, and end drawing; returns the charge.
+        is more, and end drawing; returns the charge. An answer is kept by the same step.
 
         Privacy: the loss counts every draw that was begun. If the ledger cannot be written,
         the whole reservation stays charged. Exact values and noise are overwritten first.
@@ -324,7 +324,9 @@ class VaultMeter:
             self._forget()
             if self._settled:
                 raise InternalError("the query was settled already")
-            charged = self._ledger.settle(self._receipt, self.loss, outcome=outcome, reason=reason)
+            charged = self._ledger.settle(
+                self._receipt, self.loss, outcome=outcome, reason=reason, saving=saving
+            )
             self._settled = True
             return charged
 

@@ -66,7 +66,7 @@ class Rehearsal(VaultMeter):
         self._count(measure, self._steps(epsilon), groups)
         raise WouldDraw
 
-    def settle(self, outcome: str, reason: str | None = None) -> NoReturn:  # noqa: ARG002
+    def settle(self, *_: object, **__: object) -> NoReturn:
         """Nothing was reserved."""
         raise InternalError("a rehearsal has nothing to settle")
 

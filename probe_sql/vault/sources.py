@@ -24,6 +24,7 @@ from probe_sql.vault.addresses import POSTGRES, refuse_secrets, server
 _PARQUET = (".parquet", ".pq", ".parq")
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FRAMES = ("pyarrow", "pandas", "polars")
+FRAMES = "frames"  # the name of all sources that have none of their own
 _FIX = "give a DuckDB database, Parquet or CSV files, an Arrow table, or a frame"
 
 
@@ -110,7 +111,7 @@ def identity(source: Any) -> str:
         listed = "&".join(f"{table}={path}" for table, path in sorted(tables.items()))
         return f"spark:{listed}"
     on_disk = isinstance(source, str | os.PathLike)
-    return str(Path(source).resolve()) if on_disk else "frames"
+    return str(Path(source).resolve()) if on_disk else FRAMES
 
 
 def as_spark(source: Any) -> Spark:

@@ -20,7 +20,7 @@ def ask(database: Path, number: int, queries: int) -> None:
     with seeded(database, number) as db:
         for _ in range(queries):
             try:
-                answer = db.sql(QUERY, algorithm="naive", epsilon=0.02, u=1.0)
+                answer = db.sql(QUERY, algorithm="naive", epsilon=0.02, u=1.0, fresh=True)
             except BudgetExhausted:
                 exhausted += 1
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from benchmarks.seeded import SeededWords
 from probe_sql.database import Database
 from probe_sql.ledger import Ledger
 from probe_sql.measuring import Ints, Mask
-from probe_sql.policy import load_policy
+from probe_sql.policy import Reuse, load_policy
 from probe_sql.session import Connection
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Coins, Epsilon, Sampler
@@ -51,8 +52,11 @@ def opened(
     ledger: Path | None = None,
     connection: type[Connection] = Connection,
 ) -> Connection:
-    """A connection with the given sampler; the constructor is the only way to choose one."""
-    rules = load_policy(policy)
+    """A connection with the given sampler; the constructor is the only way to choose one.
+
+    No answer is given again: whoever asks the same many times wants to see as many draws.
+    """
+    rules = replace(load_policy(policy), reuse=Reuse(answers="none"))
     backend = open_backend(source, rules, threads=1)
     typed = rules.with_types(backend.schemas())
     path = ledger or Path(source).with_suffix(".ledger")

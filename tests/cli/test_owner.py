@@ -187,7 +187,7 @@ def test_another_users_ledger_is_not_ones_own_to_unlock_or_to_read(
 
         vars(db._database.backend)["measure"] = broken
         with pytest.raises(ScanError):
-            db.sql(STEADY)
+            db.sql(STEADY, fresh=True)
     ledger = clinic / "clinic.duckdb.ledger"
     with monkeypatch.context() as other:
         other.setattr(os, "geteuid", lambda: ledger.stat().st_uid + 1)

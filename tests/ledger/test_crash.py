@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from probe_sql import faults
-from probe_sql.ledger import Ledger
+from probe_sql.ledger import Ledger, Saving
 from probe_sql.loss import Loss
 from tests.ledger.conftest import drawing
 
@@ -37,6 +37,7 @@ CHARGED = {
     "ledger.draw.anchoring": (RESERVED, False),
     "ledger.draw.anchored": (RESERVED, False),
     "ledger.settle.before": (RESERVED, True),
+    "ledger.settle.kept": (RESERVED, True),
     "ledger.settle.inserted": (RESERVED, True),
     "ledger.settle.committed": (SETTLED, True),
 }
@@ -56,6 +57,8 @@ def test_killed_at(point: str, open_ledger: OpenLedger, start: StartWorker) -> N
     ledger.audit()
     assert ledger.state().spent_units == charged
     assert sum(entry.charged_units for entry in ledger.entries()) == charged
+    kept = [ledger.answers.read(one) for one in ledger.answers.find("question", None)]
+    assert kept == (["noisy facts"] if charged == SETTLED else [])  # with its settlement, or not
     # The rest of the budget is there, to the last unit and not one more.
     rest = ledger.reserve(None, Loss.asked(ledger.state().remaining), sql="")
     assert rest.units + charged == ledger.state().total_units
@@ -111,7 +114,9 @@ def test_every_point_is_passed_in_this_order(open_ledger: OpenLedger) -> None:
     faults.install(reached.append)
     try:
         ledger = open_ledger()
-        ledger.settle(drawing(ledger, None, 0.5), Loss.NOTHING, outcome="failed")
+        saving = Saving("question", "noisy facts")
+        receipt = drawing(ledger, None, 0.5)
+        ledger.settle(receipt, Loss.NOTHING, outcome="answered", saving=saving)
     finally:
         faults.install(None)
     assert reached == POINTS

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import LedgerError
-from probe_sql.ledger import Ledger, chain, store
+from probe_sql.ledger import Ledger, Saving, chain, store
 from probe_sql.ledger.chain import FIRST_SCHEMA, SCHEMA, VERSION
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
@@ -96,9 +96,39 @@ def test_a_ledger_of_version_1_is_opened_with_all_it_knew(
         assert [entry.outcome for entry in ledger.entries()] == [*OUTCOMES, "answered"]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-        schema = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'log%'"
+        schema = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'"
         assert dict(connection.execute(schema).fetchall()) == SCHEMA
     connection.close()
+
+
+def test_a_ledger_of_version_2_is_opened_with_all_it_knew(path: Path) -> None:
+    """The same file as the version before wrote it: without answers, with the same hashes."""
+    with Ledger.open(path, budget=BUDGET, identity="clinic") as ledger:
+        receipt = ledger.reserve("jo", Loss.asked(0.25), sql="old")
+        ledger.draw(receipt)
+        ledger.settle(receipt, Loss.asked(0.125), outcome="answered")
+    with sqlite3.connect(path) as connection:
+        for statement in (
+            "DROP TABLE answers", "DROP TABLE replays", "ALTER TABLE log DROP COLUMN answer",
+            "PRAGMA user_version = 2",
+        ):  # fmt: skip
+            connection.execute(statement)
+        hashes = connection.execute("SELECT hash FROM log").fetchall()
+    connection.close()
+    with Ledger.open(path, budget=BUDGET, identity="clinic", create=False) as ledger:
+        ledger.audit()
+        assert ledger.state("jo").analyst_spent == 0.125
+        receipt = ledger.reserve("jo", Loss.asked(0.25), sql="new")
+        ledger.draw(receipt)
+        saving = Saving("question", "facts")
+        ledger.settle(receipt, Loss.asked(0.125), outcome="answered", saving=saving)
+        assert [entry.saved for entry in ledger.entries()] == [False, True]
+        ledger.audit()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        after = connection.execute("SELECT hash FROM log").fetchall()
+    connection.close()
+    assert after[: len(hashes)] == hashes
 
 
 def test_its_old_reservations_stay_charged_in_full(path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from probe_sql import faults
 from probe_sql.errors import BudgetExhausted, LedgerError
-from probe_sql.ledger import Ledger
+from probe_sql.ledger import Ledger, Saving
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
@@ -43,7 +43,8 @@ def kill_at(path: str, name: str) -> None:
     ledger.draw(receipt)
     ledger.verify(receipt)
     say("drawn", receipt.units)
-    ledger.settle(receipt, Loss.asked(0.125), outcome="answered")
+    saving = Saving("question", "noisy facts")
+    ledger.settle(receipt, Loss.asked(0.125), outcome="answered", saving=saving)
     say("settled")
 
 

@@ -18,7 +18,9 @@ import pytest
 from probe_sql.errors import InternalError
 from probe_sql.plan.identity import Surroundings, domain
 from probe_sql.plan.plan import Plan, make_plan
-from probe_sql.policy import parse_policy
+from probe_sql.policy import (
+    parse_policy,
+)
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.canonical import encode
 
@@ -411,3 +413,18 @@ def test_the_canonical_form_is_injective() -> None:
     assert len({encode(value) for value in values}) == len(values)
     with pytest.raises(InternalError):
         encode(object())  # type: ignore[arg-type]
+
+
+def test_buckets_of_other_bounds_are_other_groups() -> None:
+    def keys(bounds: str, group: str) -> tuple[str, bytes]:
+        policy = parse_policy(
+            "[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
+            f'x = {{ type = "DOUBLE", bounds = {bounds} }}\n'
+        )
+        plan = make_plan(f"SELECT {group} FROM t GROUP BY 1 HAVING count(*) > 1", policy)
+        return plan.identity(Surroundings("e", "s", "main", "r", {})), domain(plan.scan)
+
+    tens = [keys(bounds, "floor(x / 10) * 10") for bounds in ("[0, 90]", "[0, 80]", "[10, 90]")]
+    tens.append(keys("[0, 90]", "floor(x / 9) * 9"))
+    assert len({question for question, _ in tens}) == 4
+    assert len({groups for _, groups in tens}) == 4

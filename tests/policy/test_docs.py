@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from probe_sql.errors import PolicyError
-from probe_sql.policy import Resources, load_policy, parse_policy
+from probe_sql.policy import Resources, Reuse, load_policy, parse_policy
 from probe_sql.policy.keys import UNITS
 from tests.policy import reference
 
 REFERENCE = reference.PAGE.read_text("utf-8")
 PACKAGE = Path(__file__).parents[2] / "probe_sql"
-OTHER_NAMES = {"IntegerKeys": ("first",), "DateKeys": ("first",)}  # of the ends of a range
+OTHER_NAMES = {  # of the ends of a range, and of texts that are read as numbers
+    "IntegerKeys": ("first",), "DateKeys": ("first",), "Reuse": ("quota_bytes",),
+}  # fmt: skip
 
 
 def blocks(language: str) -> list[str]:
@@ -38,15 +40,16 @@ def test_the_reported_problems_are_real() -> None:
 
 
 def test_all_other_examples_together_are_a_policy() -> None:
-    ledger, engine, defaults, unit, about, keys, joint, ranges, public = blocks("toml")[1:]
+    ledger, reuse, engine, defaults, unit, about, keys, joint, ranges, public = blocks("toml")[1:]
     policy = parse_policy(
-        f"{ledger}budget.epsilon = 10\n{engine}{defaults}"
+        f"{ledger}budget.epsilon = 10\n{reuse}{engine}{defaults}"
         f"[tables.patients]\n{unit}[tables.patients.columns]\npatient_id = {{}}\n{about}{keys}"
         f"{joint}{ranges}{public}"
     )
     assert policy.tables["patients"].unit.null == "drop"
     assert "days" in (policy.tables["patients"].columns["los"].about or "")
     assert policy.engine == Resources("8GB", 4, "/var/tmp")
+    assert policy.reuse == Reuse(version="March 2026", on_change="ask")
     assert policy.tables["patients"].joint_keys[0].table_columns == ("ward", "day")
 
 

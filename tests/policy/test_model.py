@@ -22,6 +22,7 @@ from probe_sql.policy import (
     Policy,
     PublicTable,
     Resources,
+    Reuse,
     Table,
     TableKeys,
     Unit,
@@ -134,7 +135,7 @@ def test_column_type_looks_through_public_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Budget, Column, JointKeys, Policy, PublicTable, Resources, Table, Unit]
+    "kind", [Budget, Column, JointKeys, Policy, PublicTable, Resources, Reuse, Table, Unit]
 )
 def test_every_attribute_has_its_row(kind: Any) -> None:
     """A row and an attribute are all that a setting takes: nothing else lists them."""

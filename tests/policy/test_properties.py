@@ -24,6 +24,7 @@ from probe_sql.policy import (
     Policy,
     PublicTable,
     Resources,
+    Reuse,
     Table,
     TableKeys,
     Unit,
@@ -282,7 +283,14 @@ def policies(draw: st.DrawFn) -> Policy:
         )
     )
     ledger = draw(WORDS | st.none())
-    return Policy(budget, by_name(*tables), by_name(public), defaults, ledger, engine=engine)
+    reuse = draw(
+        st.sampled_from(
+            [Reuse(), Reuse("own", "May", "ask", "24h", "1GB", "512 KiB"), Reuse("none")]
+        )
+    )
+    return Policy(
+        budget, by_name(*tables), by_name(public), defaults, ledger, engine=engine, reuse=reuse
+    )
 
 
 @given(policies())
@@ -290,7 +298,7 @@ def policies(draw: st.DrawFn) -> Policy:
 def test_what_is_written_reads_back_the_same(policy: Policy) -> None:
     again = parse_policy(dump_policy(policy), "again")
     assert again.source == "again"
-    for name in ("budget", "tables", "public", "defaults", "ledger", "engine"):
+    for name in ("budget", "tables", "public", "defaults", "ledger", "engine", "reuse"):
         assert getattr(again, name) == getattr(policy, name)
 
 

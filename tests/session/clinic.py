@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,7 @@ import duckdb
 from benchmarks.seeded import SeededWords
 from probe_sql.database import Database, ledger_path
 from probe_sql.ledger import Ledger
-from probe_sql.policy import load_policy
+from probe_sql.policy import Reuse, load_policy
 from probe_sql.session import Connection
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
@@ -51,9 +52,14 @@ def build(folder: Path) -> Path:
     return path
 
 
-def seeded(path: Path, seed: int, analyst: str | None = "maria") -> Connection:
-    """A connection with a seeded sampler: for tests, by the constructor and no other way."""
-    policy = load_policy(POLICY)
+def seeded(
+    path: Path, seed: int, analyst: str | None = "maria", *, again: bool = False
+) -> Connection:
+    """A connection with a seeded sampler: for tests, by the constructor and no other way.
+
+    Every question is drawn anew, unless answers are to be given `again`.
+    """
+    policy = replace(load_policy(POLICY), reuse=Reuse("shared" if again else "none"))
     book, identity = ledger_path(path, policy, None)
     backend = open_backend(path, policy)
     typed = policy.with_types(backend.schemas())

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from probe_sql import faults
+from probe_sql.answer import Answer
 
-from .clinic import build, seeded
+from .clinic import QUERY, build, seeded
 
 ROOT = Path(__file__).parent.parent.parent
 POINTS = [point for point in faults.POINTS if not point.startswith("ledger.create")]
@@ -48,8 +49,12 @@ def test_killed_at_every_point(tmp_path: Path) -> None:
     for path, point in pairs:
         assert f"{point} ended -9" in printed
         assert f"{point} released" not in printed  # dead before anything could be shown
-        with seeded(path, 2) as db:
+        with seeded(path, 2, again=True) as db:
             spent, entries = db.budget.spent, db.ledger()
+            kept = [entry.saved for entry in entries]
+            db._database.ledger.audit()
+        # The answer is kept with its settlement, or neither is there.
+        assert kept == [point in SETTLED] * len(entries), point
         if point in UNCHARGED:
             assert (spent, entries) == (0, ()), point
         elif point in SCANNING:  # nothing was drawn: the price of a failure, a tenth
@@ -63,10 +68,22 @@ def test_killed_at_every_point(tmp_path: Path) -> None:
             assert entries[0].outcome == "open", point
 
 
+def test_what_a_killed_process_had_settled_is_given_to_whoever_asks_again(tmp_path: Path) -> None:
+    """It was charged and durable, and seen by nobody."""
+    path = build(tmp_path)
+    run([(path, "session.settled")])
+    with seeded(path, 2, again=True) as db:
+        spent = db.budget.spent
+        answer = db.sql(QUERY, epsilon=1.0, algorithm="naive")
+        assert isinstance(answer, Answer)
+        assert answer.privacy.replay is not None
+        assert db.budget.spent == spent > 0
+
+
 def test_a_query_that_lives_is_charged_what_it_tells(tmp_path: Path) -> None:
     path = build(tmp_path)
     printed = run([(path, "none")])
     told = float(printed.split("released")[1].split()[0])
-    with seeded(path, 2) as db:
+    with seeded(path, 2, again=True) as db:
         assert db.budget.spent == pytest.approx(told, abs=1e-9)
         assert db.budget.spent >= told - 1e-12

@@ -191,7 +191,8 @@ def test_160_predicates_by_failing_or_not_cost_what_the_rule_says(
         known = 0
         for _ in range(160):
             try:
-                db.sql("SELECT disease FROM patients GROUP BY disease HAVING count(*) > 5000")
+                sql = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 5000"
+                db.sql(sql, fresh=True)
             except (ScanError, Stopped, BudgetExhausted):
                 continue
             known += 1
@@ -222,7 +223,7 @@ def test_memory_that_runs_out_is_tried_once_more_alone(database: Path) -> None:
         thread.start()
         began.wait()
         with pytest.raises(ScanError, match="ran out of memory"):
-            db.sql(QUERY)
+            db.sql(QUERY, fresh=True)
         assert time.monotonic() >= ended[0]  # it waited for the other
         thread.join()
         assert db.ledger()[-1].outcome == "failed: memory"
@@ -307,7 +308,7 @@ def test_an_analyst_sees_own_entries_alone(database: Path, policy: Path) -> None
         assert len(db.ledger()) == 1
     with connect(database, policy, analyst="eve") as db:
         assert db.ledger() == ()
-        db.sql(CHEAP)
+        db.sql(CHEAP, fresh=True)
         assert [entry.analyst for entry in db.ledger()] == ["eve"]
     assert [entry.analyst for entry in record(database, policy)] == ["maria", "eve"]
 

@@ -41,7 +41,7 @@ def test_a_connection_that_does_not_own_the_database_leaves_it_open(database: Da
     with second:
         assert isinstance(second.sql(SQL), Answer)
     with Connection(database, "maria") as third:
-        assert isinstance(third.sql(SQL), Answer)
+        assert isinstance(third.sql(SQL, fresh=True), Answer)
     assert len(list(database.ledger.own_entries("maria"))) == 2
 
 
@@ -179,7 +179,7 @@ def test_eight_threads_are_answered_rightly_and_charged_exactly(tmp_path: Path, 
         keys, having, expected = queries[number % len(queries)]
         own = shared if number % 3 else Connection(database, "maria")
         query = f"SELECT {keys} FROM patients GROUP BY {keys} HAVING {having}"
-        answer = own.sql(query, epsilon=20.0, algorithm="naive", u=0.01)
+        answer = own.sql(query, epsilon=20.0, algorithm="naive", u=0.01, fresh=True)
         assert isinstance(answer, Answer)
         assert not isinstance(answer, Denied)
         assert {row[0] for row in answer.rows} == expected

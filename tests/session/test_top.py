@@ -25,7 +25,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         for index, size in enumerate(SIZES):
             made.execute("INSERT INTO events SELECT ?, i % 5 FROM range(?) t(i)", [index, size])
     policy.write_text(
-        "[budget]\nepsilon = 100000.0\nper_query = 1.0\n\n[tables.events]\nunit = 'row'\n\n"
+        "[budget]\nepsilon = 100000.0\nper_query = 1.0\n\n[reuse]\nanswers = 'none'\n\n"
+        "[tables.events]\nunit = 'row'\n\n"
         "[tables.events.columns]\ng = { keys = { integers = [0, 40] } }\nx = { bounds = [0, 10] }\n"
     )
     return path, policy

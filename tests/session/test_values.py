@@ -126,7 +126,8 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             " FROM range(4000) a(g), range(60) b(i)"
         )
     policy.write_text(
-        '[budget]\nepsilon = 1000.0\nper_query = 1.0\n\n[tables.events]\nunit = "row"\n'
+        '[budget]\nepsilon = 1000.0\nper_query = 1.0\n\n[reuse]\nanswers = "none"\n\n'
+        '[tables.events]\nunit = "row"\n'
         "rows_per_group = 60\n\n[tables.events.columns]\n"
         "g = { keys = { integers = [0, 3999] } }\nx = { bounds = [0, 100] }\np = {}\n"
     )

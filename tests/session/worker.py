@@ -23,7 +23,7 @@ def query(database: str, point: str) -> None:
         if reached == point:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with seeded(Path(database), 1) as db:
+    with seeded(Path(database), 1, again=True) as db:
         faults.install(hook)
         answer = db.sql(QUERY, epsilon=1.0, algorithm="naive")
         assert isinstance(answer, Answer)

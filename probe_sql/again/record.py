@@ -1,0 +1,229 @@
+"""An answer as the ledger keeps it: what was released, what was asked of it, and its promise.
+
+Privacy: everything here was drawn and charged, or is public. Values are kept for returned groups
+alone, as the noisy integers that left the vault; never exact ones, and never the noise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from probe_sql.accuracy import Accuracy
+from probe_sql.measuring import Figure, Floats, Guarantee, Ints, Mask, Outcome, Shown, Step, Wrong
+from probe_sql.plan.plan import Plan
+
+_FORMAT = 1  # of the text; what was written under another is not read
+
+Price = tuple[float, ...]  # the epsilon of each part
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A measure that was drawn for the returned groups, at an epsilon for each.
+
+    `climb` is its relative margin with the confidence, where its levels were chosen by its noise.
+    """
+
+    values: Ints
+    epsilons: Floats
+    climb: tuple[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A value of every group, with the margin that was asked for it and what its parts cost."""
+
+    shown: Shown
+    margin: float | str | None
+    price: Price
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An answer, or a denial, as it was given: `values` and `columns` by their digests.
+
+    `aside` is what a selection had set aside for values, which a denial depends on.
+    """
+
+    status: str
+    groups: int
+    unit: str
+    asked: Mapping[str, Any]  # the accuracy options
+    guarantee: Guarantee
+    trace: tuple[Step, ...]
+    returned: Ints  # places in the key domain
+    certain: Ints | None
+    values: Mapping[str, Value]
+    columns: Mapping[str, Column]
+    aside: Mapping[str, float]
+    denial: str | None
+    min_entropy: float | None
+
+    def outcome(self) -> Outcome:
+        """What was decided then, without values, whose numbers another plan may give otherwise."""
+        details = {} if self.min_entropy is None else {"min_entropy": self.min_entropy}
+        certain = None if self.certain is None else _mask(self.certain, self.groups)
+        return Outcome(
+            _mask(self.returned, self.groups),
+            self.status,
+            self.guarantee,
+            self.trace,
+            denial=self.denial,
+            certain=certain,
+            details=details,
+        )
+
+    def dump(self) -> str:
+        """As text."""
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "status": self.status,
+                "groups": self.groups,
+                "unit": self.unit,
+                "asked": self.asked,
+                "guarantee": asdict(self.guarantee),
+                "trace": [asdict(step) for step in self.trace],
+                "returned": self.returned.tolist(),
+                "certain": None if self.certain is None else self.certain.tolist(),
+                "values": {
+                    digest: [value.values.tolist(), _short(value.epsilons), value.climb]
+                    for digest, value in self.values.items()
+                },
+                "columns": {
+                    digest: [
+                        [part.tolist() for part in column.shown.parts],
+                        _short(column.shown.margins),
+                        _short(column.shown.together),
+                        column.margin,
+                        column.price,
+                    ]
+                    for digest, column in self.columns.items()
+                },
+                "aside": self.aside,
+                "denial": self.denial,
+                "min_entropy": self.min_entropy,
+            }
+        )
+
+    @classmethod
+    def load(cls, text: str) -> Record | None:
+        """Inverse of `dump`; None for the text of another format."""
+        said = json.loads(text)
+        if said.pop("format") != _FORMAT:
+            return None
+        wrong = said["guarantee"].pop("wrong")
+        size, returned = said["groups"], _ints(said["returned"])
+        said["guarantee"] = Guarantee(
+            **said["guarantee"], wrong=None if wrong is None else Wrong(**wrong)
+        )
+        said["trace"] = tuple(Step(**step) for step in said["trace"])
+        said["returned"] = returned
+        said["certain"] = None if said["certain"] is None else _ints(said["certain"])
+        said["values"] = {
+            digest: Value(
+                _ints(values), _long(epsilons, returned.size), None if climb is None else (*climb,)
+            )
+            for digest, (values, epsilons, climb) in said["values"].items()
+        }
+        said["columns"] = {
+            digest: Column(
+                Shown(tuple(map(_ints, parts)), _long(margins, size), _long(together, size)),
+                margin,
+                tuple(price),
+            )
+            for digest, (parts, margins, together, margin, price) in said["columns"].items()
+        }
+        return cls(**said)
+
+
+def record(plan: Plan, outcome: Outcome) -> Record:
+    """Write down what a plan came to."""
+    size = outcome.returned.size
+    returned = np.flatnonzero(outcome.returned)
+    certain = outcome.certain
+    columns = {}
+    if outcome.shown:
+        prices = priced(plan, size)
+        for figure in plan.figures:
+            columns[plan.figure_identity(figure)] = Column(
+                outcome.shown[figure.output], plan.accuracy.margin_of(figure.name), prices(figure)
+            )
+    return Record(
+        outcome.status,
+        size,
+        plan.caps.description,
+        asked(plan.accuracy),
+        outcome.guarantee,
+        outcome.trace,
+        returned,
+        None if certain is None else np.flatnonzero(certain & outcome.returned),
+        {
+            plan.measure_identity(measure): Value(
+                values[returned], epsilons[returned], climb_of(plan, measure)
+            )
+            for measure, (values, epsilons) in outcome.noisy.items()
+            if measure < len(plan.measures)
+        },
+        columns,
+        aside(plan),
+        outcome.denial,
+        outcome.details.get("min_entropy"),
+    )
+
+
+def asked(accuracy: Accuracy) -> dict[str, Any]:
+    """All accuracy options by name, as JSON has them."""
+    values = {field.name: getattr(accuracy, field.name) for field in fields(accuracy)}
+    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in values.items()}
+
+
+def aside(plan: Plan) -> dict[str, float]:
+    """What a selection sets aside for values of the SELECT list: the epsilon of each measure."""
+    return {plan.measure_identity(measure): epsilon for measure, epsilon in plan.releases.extra}
+
+
+def climb_of(plan: Plan, measure: int) -> tuple[str, float] | None:
+    """The relative margin at which a measure of the SELECT list climbs, with its confidence."""
+    if measure not in plan.releases.climbs:
+        return None
+    return repr(plan.releases.climbs[measure]), plan.accuracy.confidence
+
+
+def priced(plan: Plan, groups: int) -> Any:
+    """A function that gives the epsilon of each part of a figure, as the plan would draw it."""
+    numbers = plan.decider.first_draws(plan.outline(groups)).numbers
+    prices = {measure: epsilon for behind, epsilon in numbers for measure in behind}
+
+    def price(figure: Figure) -> Price:
+        return tuple(prices[part.measure] for part in figure.parts)
+
+    return price
+
+
+def _mask(places: Ints, size: int) -> Mask:
+    found: Mask = np.zeros(size, dtype=np.bool_)
+    found[places] = True
+    return found
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def _short(values: Floats) -> float | list[float]:
+    """Many equal numbers as one."""
+    first = float(values[0]) if values.size else 0.0
+    same = np.array_equal(values, np.full(values.size, first), equal_nan=True)
+    return first if same else values.tolist()
+
+
+def _long(values: float | list[float], size: int) -> Floats:
+    if isinstance(values, list):
+        return np.array(values, dtype=np.float64)
+    return np.full(size, values, dtype=np.float64)

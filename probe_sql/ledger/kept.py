@@ -1,0 +1,121 @@
+"""Answers that are kept: what goes in with a settlement, and what the chain knows of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """An answer that is to be kept: the digest of its question, and its text.
+
+    `version` is the owner's label of the data, `state` a word for the files that were read.
+    Privacy: the text holds what was released and charged, and nothing else.
+    """
+
+    question: str
+    body: str
+    version: str | None = None
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer that is kept: which query it is of, who asked when, and the digest of its text.
+
+    `outcome` is 'answered' or 'denied'; `user` the operating system's.
+    """
+
+    number: int
+    time: str
+    analyst: str | None
+    user: str | None
+    outcome: str
+    question: str
+    digest: str
+    size: int
+    version: str | None
+    state: str | None
+
+    def belongs_to(self, analyst: str | None, user: str) -> bool:
+        """Whether this name asked it, from this account of the machine."""
+        return (self.analyst, self.user) == (analyst, user)
+
+    def dump(self) -> list[object]:
+        """As a list for a snapshot of the chain."""
+        return [
+            self.number,
+            self.time,
+            self.analyst,
+            self.user,
+            self.outcome,
+            self.question,
+            self.digest,
+            self.size,
+            self.version,
+            self.state,
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a settlement says of the answer that is kept with it, and of those that make room."""
+
+    question: str
+    digest: str
+    size: int
+    version: str | None
+    state: str | None
+    evicted: tuple[int, ...]
+
+    @classmethod
+    def of(cls, saving: Saving, evicted: Iterable[int]) -> Note:
+        """The note of an answer that is about to be kept."""
+        body = saving.body.encode()
+        return cls(
+            saving.question,
+            hashlib.sha256(body).hexdigest(),
+            len(body),
+            saving.version,
+            saving.state,
+            tuple(evicted),
+        )
+
+    def dump(self) -> str:
+        """As text for the log."""
+        return json.dumps(
+            [
+                self.question,
+                self.digest,
+                self.size,
+                self.version,
+                self.state,
+                self.evicted,
+            ]
+        )
+
+    @classmethod
+    def load(cls, text: str) -> Note:
+        """Inverse of `dump`."""
+        question, digest, size, version, state, evicted = json.loads(text)
+        return cls(question, digest, size, version, state, tuple(evicted))
+
+    def kept(
+        self, number: int, time: str, analyst: str | None, user: str | None, outcome: str
+    ) -> Kept:
+        """The answer, once its settlement is in the chain."""
+        return Kept(
+            number,
+            time,
+            analyst,
+            user,
+            outcome,
+            self.question,
+            self.digest,
+            self.size,
+            self.version,
+            self.state,
+        )

@@ -1,0 +1,79 @@
+"""Asking again where the rows are in a PostgreSQL server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from probe_sql.answer import Answer
+from probe_sql.policy import Policy, parse_policy
+from probe_sql.session import Connection, connect
+from tests.engines import events
+from tests.engines.server import Server
+
+SQL = "SELECT site FROM events GROUP BY site HAVING count(*) > 100"
+
+
+def policy(reuse: str = "") -> Policy:
+    return parse_policy(
+        f"""
+[budget]
+epsilon = 1000.0
+per_query = 20.0
+[reuse]
+{reuse}
+[tables.events.columns]
+site = {{ keys = {{ table = "sites", column = "name" }} }}
+[public.sites]
+key = ["name"]
+"""
+    )
+
+
+def cost(db: Connection) -> float:
+    before = db.budget.spent
+    answer = db.sql(SQL, on_exhausted="mark")
+    assert isinstance(answer, Answer)
+    spent = db.budget.spent - before
+    assert (answer.privacy.replay is not None) == (spent == 0)
+    return spent
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    return server.url(schema=server.load({"events": events.events(50), "sites": events.sites()}))
+
+
+def test_a_server_is_asked_once(url: str, tmp_path: Path) -> None:
+    ledger = tmp_path / "events.ledger"
+    with connect(url, policy(), ledger=ledger) as db:
+        assert cost(db) > 0
+        assert cost(db) == 0
+    with connect(url, policy(), ledger=ledger) as db:
+        assert cost(db) == 0
+
+
+def test_another_schema_holds_other_rows(url: str, server: Server, tmp_path: Path) -> None:
+    ledger = tmp_path / "events.ledger"
+    with connect(url, policy(), ledger=ledger) as db:
+        assert cost(db) > 0
+    other = server.load({"events": events.events(50), "sites": events.sites()})
+    with connect(server.url(schema=other), policy(), ledger=ledger) as db:
+        assert cost(db) > 0
+
+
+@pytest.mark.parametrize(
+    ("reuse", "free"),
+    [
+        ('on_change = "ask"', False),  # a server does not tell whether its rows changed
+        ('on_change = "ask"\nversion = "May"', True),
+        ('on_change = "ask"\nkeep = "24h"', True),
+    ],
+)
+def test_where_a_server_tells_nothing_the_policy_does(
+    url: str, tmp_path: Path, reuse: str, free: bool
+) -> None:
+    with connect(url, policy(reuse), ledger=tmp_path / "events.ledger") as db:
+        assert cost(db) > 0
+        assert (cost(db) == 0) == free

@@ -1,4 +1,4 @@
-"""Values to within a share of themselves: each group climbs until its noise is small beside it."""
+"""Values to within a share of themselves: finer levels for a group until its noise is small."""
 
 from __future__ import annotations
 

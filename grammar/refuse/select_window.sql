@@ -2,7 +2,7 @@
 SELECT ward, sum(age) OVER (PARTITION BY ward) FROM stays GROUP BY ward HAVING count(*) > 10
 
 -- expect:
---   error: Refused
---   what: a window function (OVER) is not allowed
---   at: sum(age) OVER (PARTITION BY ward)
---   fix: use the aggregate without OVER: GROUP BY makes the groups
+--   error: SqlError
+--   what: age is neither a group key nor an aggregate
+--   at: age
+--   fix: add it to GROUP BY, or aggregate it

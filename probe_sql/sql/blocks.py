@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.policy import Policy
+from probe_sql.sql.peel import has_windows, peeled
 from probe_sql.sql.relation import no_table
 from probe_sql.sql.script import (
     BLOCK,
@@ -206,9 +207,20 @@ class _Splitter:
         node.set("with_", None)
         if not aggregates(node):
             return _Part("rows", node, holes=tuple(holes))
-        span = self._source.span(node)
+        if has_windows(node):
+            inner, around = peeled(node, self._source)
+            block = self._block(inner, tuple(holes), name, self._source.span(node))
+            for table in around.find_all(exp.Table):
+                table.set("this", exp.to_identifier(block.table))
+            return _Part("outside", around)
+        return _Part("block", block=self._block(node, tuple(holes), name, self._source.span(node)))
+
+    def _block(
+        self, node: exp.Select, holes: tuple[Hole, ...], name: str | None, span: Span | None
+    ) -> Block:
+        """A block, made when it is first met."""
         if span is not None and span in self._by_span:
-            return _Part("block", block=self._by_span[span])
+            return self._by_span[span]
         if len(self._blocks) == MOST_BLOCKS:
             raise Refused(f"the query has more than {MOST_BLOCKS} private blocks", span=span)
         if sum(1 for _ in node.walk()) > _MOST_NODES:
@@ -216,11 +228,11 @@ class _Splitter:
         number = len(self._blocks) + 1
         taken = {block.name.lower() for block in self._blocks}
         known = name if name is not None and name.lower() not in taken else f"block {number}"
-        block = Block(number, known, node, tuple(holes), span)
+        block = Block(number, known, node, holes, span)
         self._blocks.append(block)
         if span is not None:
             self._by_span[span] = block
-        return _Part("block", block=block)
+        return block
 
     def _check_subqueries(self, node: exp.Select) -> None:
         """A released value may decide which rows and groups count, not what the groups are."""

@@ -13,8 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from probe_sql.sql.aggregate import holds_aggregate
-from probe_sql.sql.script import BLOCK
+from probe_sql.sql.script import BLOCK, aggregates
 
 ROW = "probe_sql_row_"  # and a number: the place of a block's row, beside the columns
 
@@ -144,10 +143,7 @@ class _Reader:
         top: bool,
     ) -> Lineage:  # fmt: skip
         scope = self._scope(select, ctes)
-        folded = select.args.get("group") is not None or any(
-            holds_aggregate(item, {}) for item in select.expressions
-        )
-        rows = top and not folded and not select.args.get("distinct")
+        rows = top and not aggregates(select) and not select.args.get("distinct")
         blocks = [one for one in scope.named if one.block is not None and rows]
         places = {one.name.lower(): index for index, one in enumerate(blocks)}
         columns: list[Origin] = []

@@ -235,3 +235,21 @@ def test_a_ledger_without_a_name_is_wrong_usage(clinic: Path, run: Run) -> None:
     assert ended.code == 2
     assert "the path of the ledger is empty" in ended.err
     assert not list(clinic.glob("*.ledger"))
+
+
+@pytest.mark.usefixtures("clinic")
+def test_sql_around_private_blocks(run: Run) -> None:
+    wards = "SELECT ward, count(*) AS n FROM patients GROUP BY ward"
+    free = run("query", *DB, "--format", "csv", "SELECT name FROM diseases ORDER BY 1 LIMIT 1")
+    assert (free.code, free.out.splitlines()[0]) == (0, "name")
+    ended = run("query", *DB, "--format", "json", f"SELECT n * n AS s FROM ({wards}) q LIMIT 1")
+    found = json.loads(ended.out)
+    assert found["derived"] == ["s"]
+    assert found["blocks"][0]["name"] == "q"
+    assert found["blocks"][0]["privacy"]["epsilon"] == found["privacy"]["epsilon"]
+    failed = run("query", *DB, f"SELECT CAST(ward AS INTEGER) FROM ({wards}) q")
+    assert failed.code == 1
+    assert "q was answered:" in failed.err
+    assert "± " in failed.err
+    explained = run("explain", "--policy", str(POLICY), f"SELECT max(n) FROM ({wards}) q")
+    assert "around them" in explained.out

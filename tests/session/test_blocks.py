@@ -379,3 +379,24 @@ def test_one_block_with_nothing_around_has_the_answer_it_always_had(database: Pa
     database.with_name("clinic.duckdb.ledger").unlink()
     assert plain.blocks is None
     assert "blocks" not in plain.as_dict()
+
+
+# --- windows over groups ---
+
+
+def test_windows_beside_aggregates_compute_on_released_groups(database: Path) -> None:
+    query = (
+        "SELECT disease AS d, count(*) AS n, rank() OVER (ORDER BY count(*) DESC) AS r,"
+        " 100 * count(*) / sum(count(*)) OVER () AS share FROM patients GROUP BY 1"
+        " HAVING n > 100 ORDER BY r LIMIT 2 WITH ACCURACY (epsilon = 3)"
+    )
+    with seeded(database, 20) as db:
+        answer = ask(db, query)
+        [entry] = db.ledger()
+    assert [(row[0], row[2]) for row in answer.rows] == [("flu", 1), ("shingles", 2)]
+    assert answer.margins[0][1] is not None
+    assert answer.derived == ("r", "share")
+    [(_, block)] = answer.blocks or ()
+    assert answer.rows[0][3] == pytest.approx(100 * 900 / 2000, abs=1)
+    assert len(block.rows) == 3
+    assert "OVER" not in (entry.sql or "")

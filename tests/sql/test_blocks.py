@@ -181,6 +181,7 @@ JOINED = (
     ("SELECT count(*) FROM a", "derived"), ("SELECT DISTINCT n FROM a", "derived"),
     ("SELECT n FROM a UNION ALL SELECT m FROM b", "derived"),
     ("SELECT ward, rank() OVER (ORDER BY n) FROM a", "exact derived"),
+    ("SELECT ward, n, sum(n) OVER () FROM a", "exact linear derived"),
     ("SELECT beds, (SELECT max(n) FROM a) FROM wards", "exact derived"),
     ("SELECT x.ward, x.k FROM (SELECT ward, n AS k FROM a) x", "exact derived"),
     ("SELECT count(*), max(beds) FROM wards", "exact exact"),

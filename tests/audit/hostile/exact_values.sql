@@ -34,10 +34,10 @@ SELECT disease, approx_top_k(age, 3) FROM patients GROUP BY disease HAVING count
 SELECT disease, sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1 WITH ACCURACY (algorithm = 'probe')
 --! SqlError: HAVING does not measure
 SELECT disease, count(*) + sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1 WITH ACCURACY (algorithm = 'probe')
---! Refused: a window function (OVER) is not allowed
-SELECT disease, count(*) OVER () FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: a window function (OVER) is not allowed
-SELECT disease, row_number() OVER (ORDER BY count(*)) FROM patients GROUP BY disease HAVING count(*) > 1
+--! SqlError: cost is neither a group key nor an aggregate
+SELECT disease, max(cost) OVER () FROM patients GROUP BY disease HAVING count(*) > 1
+--! Refused: max(cost) can only be compared
+SELECT disease, row_number() OVER (ORDER BY max(cost)) FROM patients GROUP BY disease
 --! Refused: max(cost) can only be compared
 SELECT disease, (SELECT max(cost) FROM patients) FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: a SELECT shows rows of a private table
@@ -58,8 +58,8 @@ SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT 50%
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 OFFSET (SELECT 1)
 --! SqlError: LIMIT takes a whole number
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT count(*)
---! Refused: QUALIFY is not supported in the query
-SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 QUALIFY row_number() OVER () = 1
+--! SqlError: note is neither a group key nor an aggregate
+SELECT disease FROM patients GROUP BY disease QUALIFY row_number() OVER (ORDER BY note) = 1
 --! Refused: a SELECT shows rows of a private table
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 UNION SELECT note FROM patients
 --! SqlError: there is no column 'note' to use

@@ -1,0 +1,59 @@
+"""What was released before, joined with private rows in PostgreSQL, against DuckDB's counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe_sql.answer import Answer
+from probe_sql.session import Connection, connect
+from tests.engines import events
+from tests.engines.contract import tables
+from tests.engines.server import Server
+
+QUERIES = (
+    "SELECT level, count(*) AS n FROM events WHERE site IN (SELECT name FROM sites WHERE"
+    " name > 'n')"
+    " GROUP BY level",
+    "SELECT level, count(*) AS n FROM events WHERE level NOT IN (SELECT 1 UNION ALL SELECT 2)"
+    " GROUP BY level",
+    "SELECT count(*) AS n FROM events WHERE day IN (SELECT DATE '2020-01-01' UNION ALL"
+    " SELECT day FROM (SELECT day, count(*) AS n FROM events GROUP BY day) WHERE n > 12)",
+    "SELECT count(*) AS n FROM events WHERE price IN (SELECT 9.99 UNION ALL SELECT 0.5)",
+    "WITH big AS (SELECT site, count(*) AS n FROM events GROUP BY site HAVING count(*) > 40)"
+    " SELECT level, count(*) AS m FROM events JOIN big USING (site) GROUP BY level",
+    "SELECT level FROM events GROUP BY level"
+    " HAVING sum(small) > (SELECT 100 * count(*) / 100 FROM events WHERE small > 0)",
+    "SELECT level, count(*) / (SELECT count(*) FROM events) AS share FROM events GROUP BY level",
+)
+
+
+@pytest.fixture
+def both(server: Server, tmp_path: Path) -> Iterator[tuple[Connection, Connection]]:
+    remote = server.url(schema=server.load(tables()))
+    with (
+        connect(remote, events.policy(), ledger=tmp_path / "postgres.ledger") as postgres,
+        connect(tables(), events.policy(), ledger=tmp_path / "duckdb.ledger") as duckdb,
+    ):
+        yield postgres, duckdb
+
+
+def rows(db: Connection, sql: str) -> list[tuple[Any, ...]]:
+    found = db.sql(sql, epsilon=90.0)
+    assert isinstance(found, Answer)
+    assert found.status == "answered", str(found)
+    return [
+        tuple(round(value, 3) if isinstance(value, float) else value for value in row)
+        for row in found.rows
+    ]
+
+
+def test_released_lists_values_and_blocks_mean_the_same(
+    both: tuple[Connection, Connection],
+) -> None:
+    postgres, duckdb = both
+    for sql in QUERIES:
+        assert rows(postgres, sql) == rows(duckdb, sql), sql

@@ -62,9 +62,12 @@ def stand_in(hole: Hole, columns: Sequence[tuple[str, str]], key: tuple[str, ...
 
 def _example(type_: str, hole: Hole) -> Any:
     examples = {
-        Kind.BOOLEAN: True, Kind.TEXT: "", Kind.DATE: date(2000, 1, 1),
-        Kind.TIMESTAMP: datetime(2000, 1, 1), Kind.NULL: None,
-    }  # fmt: skip
+        Kind.BOOLEAN: True,
+        Kind.TEXT: "",
+        Kind.DATE: date(2000, 1, 1),
+        Kind.TIMESTAMP: datetime(2000, 1, 1),
+        Kind.NULL: None,
+    }
     known = parse_type(type_)
     if known.numeric:
         return 1

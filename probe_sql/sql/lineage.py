@@ -139,9 +139,11 @@ class _Reader:
         return not any(table.name.startswith(BLOCK) for table in query.find_all(exp.Table))
 
     def _select(
-        self, select: exp.Select, ctes: Mapping[str, tuple[list[str], list[Origin], bool]],
+        self,
+        select: exp.Select,
+        ctes: Mapping[str, tuple[list[str], list[Origin], bool]],
         top: bool,
-    ) -> Lineage:  # fmt: skip
+    ) -> Lineage:
         scope = self._scope(select, ctes)
         rows = top and not aggregates(select) and not select.args.get("distinct")
         blocks = [one for one in scope.named if one.block is not None and rows]
@@ -240,9 +242,11 @@ class _Reader:
             return origin if origin.kind == "linear" else None
         if isinstance(node, exp.Paren):
             return self._linear(node.this, scope)
-        if isinstance(node, exp.Cast) and node.to.this in _REALS and not isinstance(
-            node, exp.TryCast
-        ):  # fmt: skip
+        if (
+            isinstance(node, exp.Cast)
+            and node.to.this in _REALS
+            and not isinstance(node, exp.TryCast)
+        ):
             return self._linear(node.this, scope)
         if isinstance(node, exp.Neg):
             return _times(self._linear(node.this, scope), Fraction(-1))

@@ -54,8 +54,15 @@ _LISTS = """
 OUTER_FUNCTIONS: frozenset[str] = frozenset(
     name
     for names in (
-        _OPERATORS, _NUMBERS, _TEXTS, _TIMES, _CONDITIONS, _AGGREGATES, _WINDOWS, _LISTS,
+        _OPERATORS,
+        _NUMBERS,
+        _TEXTS,
+        _TIMES,
+        _CONDITIONS,
+        _AGGREGATES,
+        _WINDOWS,
+        _LISTS,
     )
     for name in names.split()
-)  # fmt: skip
+)
 """All of them."""

@@ -53,9 +53,15 @@ class Climb:
 
 
 def climb(
-    y: Ints, accuracy: Accuracy, runs: int, rng: np.random.Generator, *,
-    reach: float = 200.0, tuning: Tuning | None = None, watch: type[Watch] | None = None,
-) -> Climb:  # fmt: skip
+    y: Ints,
+    accuracy: Accuracy,
+    runs: int,
+    rng: np.random.Generator,
+    *,
+    reach: float = 200.0,
+    tuning: Tuning | None = None,
+    watch: type[Watch] | None = None,
+) -> Climb:
     """Run the ladder on the numbers y of k groups, with a budget that never ends."""
     tuning = tuning or Tuning()
     shares = shares_of(accuracy, y.size, tuning)
@@ -66,9 +72,12 @@ def climb(
         watches = [watch(own.promise, shape, tuning) for own in watches]
     many = Walk(shape, watches)
     found = Climb(
-        np.zeros((runs, y.size), dtype=np.bool_), np.zeros((runs, y.size), dtype=np.bool_),
-        np.zeros(runs), np.zeros(runs), levels.height,
-    )  # fmt: skip
+        np.zeros((runs, y.size), dtype=np.bool_),
+        np.zeros((runs, y.size), dtype=np.bool_),
+        np.zeros(runs),
+        np.zeros(runs),
+        levels.height,
+    )
     running: Ints = np.arange(runs)
     noise, last = np.zeros((runs, y.size), dtype=np.int64), 0.0
     for number in range(levels.height):

@@ -59,7 +59,7 @@ def test_shares_regions_and_prices(name: str) -> None:
 
 
 def test_one_number_stands_for_the_condition_whatever_is_shown() -> None:
-    (behind, epsilon), = first("ladder").numbers  # fmt: skip
+    ((behind, epsilon),) = first("ladder").numbers
     assert behind == {0, 1, 2}
     assert {draw.epsilon for draw in first("ladder").atoms.values()} == {epsilon}
     apart = first("ladder", apart=True)

@@ -22,9 +22,13 @@ RATES = (0.02, 0.1, 0.3, 0.7, 1.0, 1.7, 2.2, 3.1, 5.0, 7.3, 9.0)
 
 
 def levels_of(
-    *, groups: int = 100, reach: float = 200.0, miss: float = 0.045, false: float = 0.09,
+    *,
+    groups: int = 100,
+    reach: float = 200.0,
+    miss: float = 0.045,
+    false: float = 0.09,
     most: float = math.inf,
-) -> Levels:  # fmt: skip
+) -> Levels:
     shares = Shares(miss, miss / 9, miss / 9, false / 9, false)
     return Levels(groups, reach, 1, shares, Tuning(), lambda epsilon: epsilon <= most)
 

@@ -18,9 +18,14 @@ RATE = Accuracy(fnr=0.05, fpr=0.1, fdr=None, epsilon=1e6, algorithm="ladder")
 LISTED = replace(RATE, fpr=UNBOUNDED, fdr=0.2)
 KINDS = (RATE, LISTED, replace(RATE, fdr=0.2), replace(RATE, fpr_scope="group"))
 TUNING = Tuning(
-    few=20, alone=0.04, alone_killed=0.15, alone_settled=0.02, alone_of_few=0.5, looked=0.6,
+    few=20,
+    alone=0.04,
+    alone_killed=0.15,
+    alone_settled=0.02,
+    alone_of_few=0.5,
+    looked=0.6,
     stray=0.1,
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("accuracy", KINDS)

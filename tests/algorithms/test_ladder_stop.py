@@ -83,9 +83,21 @@ def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None
 
 
 JUDGED = Level(
-    epsilon=0.5, rate=0.5, miss=0.05, reach=4, coin=0.5, judged=True, kill=40, look=1.0, settle=3,
-    stake=0.0, apart=30, certain=50, sure=10, last=False,
-)  # fmt: skip
+    epsilon=0.5,
+    rate=0.5,
+    miss=0.05,
+    reach=4,
+    coin=0.5,
+    judged=True,
+    kill=40,
+    look=1.0,
+    settle=3,
+    stake=0.0,
+    apart=30,
+    certain=50,
+    sure=10,
+    last=False,
+)
 
 
 def _looked_at(level: Level, numbers: list[int]) -> Walk:

@@ -69,8 +69,15 @@ def _subtracted(level: Level, less: float, steps: int, x: NDArray[np.int64]) -> 
 def test_second_differences_in_closed_form(number: int) -> None:
     level = levels_of(reach=1e6)[number]
     steps = max(1, math.ceil(WIDTH / level.rate))
-    x = np.unique(np.concatenate((np.arange(-3, 4), np.linspace(-steps, 2 * steps, 40, dtype=int),
-                                  steps + np.arange(-3, 4))))  # fmt: skip
+    x = np.unique(
+        np.concatenate(
+            (
+                np.arange(-3, 4),
+                np.linspace(-steps, 2 * steps, 40, dtype=int),
+                steps + np.arange(-3, 4),
+            )
+        )
+    )
     wanted = _subtracted(level, 0.09, steps, x)
     assert np.allclose(counted_true(level, 0.09, steps, x), wanted, atol=3e-6)
 

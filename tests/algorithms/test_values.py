@@ -51,13 +51,21 @@ def test_a_value_that_climbs_has_the_half_width_of_the_level_where_it_stopped() 
 
 
 def test_a_mean_over_the_least_that_can_be_seen_has_a_half_width() -> None:
-    figure = Figure("m", 0, "mean", (Part(0, 1, Fraction(1)), Part(1, 1, Fraction(1))),
-                    Fraction(0), Fraction(3), 1)  # fmt: skip
+    figure = Figure(
+        "m",
+        0,
+        "mean",
+        (Part(0, 1, Fraction(1)), Part(1, 1, Fraction(1))),
+        Fraction(0),
+        Fraction(3),
+        1,
+    )
     exact = [[1, 0, 40, -5], [0, 0, 60, 0]]  # noise at epsilon 100 is 0
     found, *_ = shown(figure, exact, Accuracy(epsilon=200.0))
     width = mean_width(100.0, 0.05, 1)
-    assert found.margins.tolist() == pytest.approx([3 * width, np.nan, 3 * width / 100, np.nan],
-                                                 rel=1e-9, nan_ok=True)  # fmt: skip
+    assert found.margins.tolist() == pytest.approx(
+        [3 * width, np.nan, 3 * width / 100, np.nan], rel=1e-9, nan_ok=True
+    )
 
 
 def test_a_ratio_moves_as_far_as_its_furthest_corner() -> None:

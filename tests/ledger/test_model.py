@@ -56,10 +56,14 @@ class Spending(RuleBasedStateMachine):
     def _open(self) -> Ledger:
         own = {name: Loss(units).epsilon for name, units in self.own.items()}
         budget = Budget(
-            epsilon=Loss(self.total).epsilon, per_query=Loss(min(USUAL, self.total)).epsilon,
-            analysts=own, least=Loss(min(LEAST, self.total)).epsilon,
-            failure=Loss(min(FAILURE, self.total)).epsilon, failures=FAILURES, holds=HOLDS,
-        )  # fmt: skip
+            epsilon=Loss(self.total).epsilon,
+            per_query=Loss(min(USUAL, self.total)).epsilon,
+            analysts=own,
+            least=Loss(min(LEAST, self.total)).epsilon,
+            failure=Loss(min(FAILURE, self.total)).epsilon,
+            failures=FAILURES,
+            holds=HOLDS,
+        )
         return Ledger.open(self.path, budget=budget, identity="model")
 
     def _spent(self, analyst: str | None = None) -> int:

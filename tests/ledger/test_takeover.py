@@ -41,9 +41,8 @@ def copy(path: Path, open_ledger: OpenLedger, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("state", ["same", "another"])
 def test_a_copy_taken_over_ends_the_original(
-    copy: Path, open_ledger: OpenLedger, tmp_path: Path, state: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    copy: Path, open_ledger: OpenLedger, tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With another state directory too, which knows nothing of the original."""
     running = open_ledger(budget=OWN)
     if state == "another":
@@ -141,8 +140,10 @@ def test_a_stop_is_not_forgotten_with_an_older_copy(
         with pytest.raises(Stopped):
             ledger.reserve("maria", Loss.asked(0.0625), sql="")
         assert [(entry.outcome, entry.user) for entry in ledger.entries()][1:] == [
-            ("carried", None), ("recalled", user), ("adopted", None),
-        ]  # fmt: skip
+            ("carried", None),
+            ("recalled", user),
+            ("adopted", None),
+        ]
         ledger.unlock(user)
         assert not ledger.stopped()
         ledger.audit()

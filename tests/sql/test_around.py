@@ -44,9 +44,11 @@ def trees(depth: int = 3) -> st.SearchStrategy[Derivation]:
     trees(), st.tuples(numbers, numbers), st.tuples(numbers, numbers), st.tuples(numbers, numbers)
 )
 def test_the_exact_result_lies_between_the_ends(
-    tree: Derivation, centre: tuple[float, float], reach: tuple[float, float],
+    tree: Derivation,
+    centre: tuple[float, float],
+    reach: tuple[float, float],
     share: tuple[float, float],
-) -> None:  # fmt: skip
+) -> None:
     """Whatever the exact values are, as long as each lies within its own margin."""
     known, exact = [], []
     for value, width, place in zip(centre, reach, share, strict=True):

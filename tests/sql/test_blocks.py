@@ -68,7 +68,7 @@ def test_a_subquery_in_a_block_is_asked_before_it() -> None:
         "2 block 2: SELECT ward FROM stays GROUP BY ward HAVING AVG(age) > $probe_sql_hole_1",
         "  value: SELECT * FROM probe_sql_block_1",
         "outside: SELECT * FROM probe_sql_block_2",
-    ]  # fmt: skip
+    ]
 
 
 def test_names_of_with_are_followed_into_a_block() -> None:
@@ -92,7 +92,7 @@ def test_set_operations_and_scalars_take_blocks() -> None:
     sql = "SELECT (SELECT count(*) FROM stays) - (SELECT count(*) FROM visitors) AS d"
     assert shape(sql)[2:] == [
         "outside: SELECT (SELECT * FROM probe_sql_block_1) - (SELECT * FROM probe_sql_block_2) AS d"
-    ]  # fmt: skip
+    ]
 
 
 def test_a_block_read_twice_is_one_block() -> None:

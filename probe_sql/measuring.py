@@ -72,20 +72,49 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Rank:
+    """A place in the order of a group's values: `share` of them at or below it, 1 being MAX.
+
+    `ranking` numbers the scan's rankings, whose values are integers from `low` to `high`.
+    """
+
+    ranking: int
+    share: Fraction
+    low: int
+    high: int
+
+    @property
+    def delta(self) -> int:
+        """The most by which one row changes how many rows a value is off, in `parts` of a row."""
+        return max(self.share.numerator, self.parts - self.share.numerator)
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts a row is divided, so that ranks are whole numbers."""
+        return self.share.denominator
+
+    @property
+    def extreme(self) -> bool:
+        """Whether it is MIN or MAX."""
+        return self.share in (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A value that an answer shows for each group, made of noisy measures.
 
     An *amount* is its one part. A *ratio* is its first part over the second. A *mean* has the parts
     A and B, integers of which one row moves A by a and B by delta - a, with 0 <= a <= delta: it is
     low + width * A/(A + B). A *total* is a whole number, the sum of its parts: the rows behind a
-    mean, from A and B, and those that it leaves out. `rows` is the public size of a group for
+    mean, from A and B, and those that it leaves out. A *quantile* is its one part, an integer that
+    is chosen by its `rank`; its margin is in rows. `rows` is the public size of a group for
     which the margin of a mean is bought. `least` and `most` are where the exact value lies in any
     case. `among` is of how many figures a shown value is made: they share its probability to fail.
     """
 
     name: str
     output: int
-    kind: str  # 'amount' | 'mean' | 'ratio' | 'total'
+    kind: str  # 'amount' | 'mean' | 'ratio' | 'total' | 'quantile'
     parts: tuple[Part, ...]
     low: Fraction = Fraction(0)
     width: Fraction = Fraction(0)
@@ -93,11 +122,12 @@ class Figure:
     least: Number | None = None
     most: Number | None = None
     among: int = 1
+    rank: Rank | None = None
 
     def value(self, noisy: Sequence[int]) -> Number | None:
         """The figure where its measures read `noisy`; None where it divides by 0 or less."""
         parts = [part.value(each) for part, each in zip(self.parts, noisy, strict=True)]
-        if self.kind in ("amount", "total"):
+        if self.kind in ("amount", "total", "quantile"):
             return sum(parts)
         bottom = parts[0] + parts[1] if self.kind == "mean" else parts[1]
         if bottom <= 0:
@@ -121,7 +151,7 @@ class Shown:
     """What was drawn for a figure: the noisy measure of each part, and half-widths by group.
 
     `margins` hold for each group by itself, `together` for all groups at once, with the same
-    probability. NaN: none can be given.
+    probability. NaN: none can be given. Those of a quantile are in rows.
     """
 
     parts: tuple[Ints, ...]
@@ -183,6 +213,18 @@ class Meter(Protocol):
         revealing its last level again gives the same value, at no loss. Raises
         `OverBudget` before drawing anything when the loss would pass epsilon_max.
         Utility: the noise is discrete Laplace with parameter exp(-epsilon/delta).
+        """
+        ...
+
+    def choose(
+        self, measure: int, epsilon: float, groups: Mask, beyond: int = 0
+    ) -> tuple[Ints, int]:
+        """A value for each of `groups` that has about its rank, and the measure of how far off.
+
+        A value is off by `max(0, parts * L - top * n + beyond, parts * U - (parts - top) * n -
+        beyond)`, with L rows below it, U above it, n in all, and share = top/parts.
+        Privacy: the exponential mechanism over all integers from `low` to `high`; the loss of each
+        group grows by epsilon. How far off the value is, is not told: it can be drawn.
         """
         ...
 

@@ -204,7 +204,7 @@ class Connection:
             privacy = replace(privacy, sentence=f"{body.top.sentence} {privacy.sentence}")
         return Answer(
             columns, body.rows, body.margins, privacy, notices, body.marks, confidence,
-            body.below, body.raw,
+            body.below, body.raw, ranks=body.ranks,
         )  # fmt: skip
 
     # --- the rest is free ---

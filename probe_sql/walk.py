@@ -76,7 +76,7 @@ def walk(
             faults.point("session.drawing")
             meter = VaultMeter(
                 exact, plan.deltas, plan.row_types, ledger, receipt, database.sampler,
-                plan.accuracy.epsilon, plan.caps,
+                plan.accuracy.epsilon, plan.caps, plan.ranks,
             )  # fmt: skip
             outcome = decide(plan, task, meter)
         except BaseException as error:

@@ -3,6 +3,6 @@ SELECT ward, max(age) FROM stays GROUP BY ward HAVING max(age) > 100
 
 -- expect:
 --   error: Refused
---   what: max(age) can only be compared, in HAVING, with a constant
+--   what: max(age) is compared, in HAVING, with a constant, or is a value by itself
 --   at: max(age)
---   fix: HAVING max(age) > 10
+--   fix: HAVING max(age) > 10, or without HAVING SELECT max(age)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms import guarantees
+from probe_sql.algorithms import guarantees, quantiles
 from probe_sql.algorithms.intervals import (
     amount_epsilon,
     amount_width,
@@ -44,11 +44,13 @@ _BELOW = 1 - 1e-14  # of what epsilon covers: the account rounds each draw up
 class Prices:
     """The epsilon at which each measure is drawn once, and the levels of those that climb.
 
-    A measure may be in both: then it loses both.
+    A measure may be in both: then it loses both. `checked` are ranks without a margin: how far off
+    their values are is measured.
     """
 
     drawn: Mapping[int, float]
     climbs: Mapping[int, Climb]
+    checked: frozenset[int] = frozenset()
 
     @property
     def most(self) -> dict[int, float]:
@@ -89,20 +91,42 @@ class Values:
         reveals = [(measure, levels.price, everyone) for measure, levels in found.climbs.items()]
         if not meter.affordable(draws, reveals):
             return _denied(task, meter.loss_after(draws, reveals))
+        by_doubt = sorted(task.figures, key=lambda figure: figure.among)  # the strictest last
+        ranked = {f.parts[0].measure: (f, f.rank) for f in by_doubt if f.rank is not None}
         try:
-            drawn = {measure: meter.draw(measure, each, groups) for measure, each, groups in draws}
+            drawn = {
+                measure: meter.draw(measure, each, groups)
+                for measure, each, groups in draws
+                if measure not in ranked
+            }
+            chosen = {
+                measure: quantiles.chosen(
+                    meter,
+                    measure,
+                    rank,
+                    found.drawn[measure],
+                    _failure(task, figure),
+                    everyone,
+                    measure in found.checked,
+                )
+                for measure, (figure, rank) in ranked.items()
+            }
             climbed = {
                 measure: levels.values(meter, measure, everyone)
                 for measure, levels in found.climbs.items()
             }
         except OverBudget:  # others may draw on the same budget
             return _denied(task, meter.loss_after(draws, reveals))
-        shown = {
-            figure.output: _climbed(figure, levels, *climbed[figure.parts[0].measure])
-            if (levels := climb_of(task, figure)) is not None
-            else _shown(task, figure, found.drawn, drawn)
-            for figure in task.figures
-        }
+        shown = {}
+        for figure in task.figures:
+            measure, levels = figure.parts[0].measure, climb_of(task, figure)
+            if figure.rank is not None:
+                values, rows = chosen[measure]
+                shown[figure.output] = Shown((values,), rows, np.full(task.groups, np.nan))
+            elif levels is not None:
+                shown[figure.output] = _climbed(figure, levels, *climbed[measure])
+            else:
+                shown[figure.output] = _shown(task, figure, found.drawn, drawn)
         trace = tuple(_step(task, figure, found) for figure in task.figures)
         promise = self.guarantee(task.accuracy, capped=task.capped)
         return Outcome(
@@ -141,7 +165,9 @@ def prices(task: Task) -> Prices:
                 priced[part.measure] = max(epsilon, priced.get(part.measure, 0.0))
     free -= set(priced)
     if free:
-        return _filled(task, Prices(priced, climbs), free)
+        ranked = {figure.parts[0].measure for figure in task.figures if figure.rank is not None}
+        found = _filled(task, Prices(priced, climbs), free)
+        return replace(found, checked=frozenset(free & ranked))
     found = Prices(_even(task, priced), climbs)
     if task.accuracy.spend == "all":
         factor = max(1.0, _BELOW * task.accuracy.epsilon / _cost(task, found).epsilon)
@@ -152,7 +178,7 @@ def prices(task: Task) -> Prices:
 def climb_of(task: Task, figure: Figure) -> Climb | None:
     """The levels of a count or sum whose margin is a share of it; None for any other figure."""
     margin = task.accuracy.margin_of(figure.name)
-    if not isinstance(margin, str) or task.accuracy.spend == "all":
+    if not isinstance(margin, str) or task.accuracy.spend == "all" or figure.rank is not None:
         return None
     [part, *others] = figure.parts
     if others or part.offset:
@@ -178,9 +204,13 @@ def _asked(task: Task, figure: Figure) -> float | None:
     total, which is for columns without a margin.
     """
     margin = task.accuracy.margin_of(figure.name)
+    failure, part = _failure(task, figure), figure.parts[0]
+    if figure.rank is not None and margin is not None:
+        share = Share.parse(margin) if isinstance(margin, str) else None
+        rows = Fraction(margin) if share is None else Fraction(share.share) * figure.rows
+        return quantiles.rank_epsilon(figure.rank, rows, failure)
     if margin is None or isinstance(margin, str) or figure.kind in ("ratio", "total"):
         return None
-    failure, part = _failure(task, figure), figure.parts[0]
     if figure.kind == "amount":
         return amount_epsilon(Fraction(margin) / abs(part.factor), failure, part.delta)
     width = Fraction(margin) * figure.rows * part.delta / abs(figure.width)
@@ -231,6 +261,12 @@ def expected_margin(task: Task, figure: Figure, found: Prices) -> float:
     if figure.kind == "ratio" or climb_of(task, figure) is not None:
         return math.nan
     epsilon = found.drawn[part.measure]
+    if figure.rank is not None:
+        if part.measure in found.checked:
+            return math.nan
+        off = quantiles.reach(figure.rank, epsilon, failure)
+        kept = quantiles.beyond(figure.rank, epsilon, failure)
+        return float(math.ceil(off / figure.rank.parts) + abs(kept))
     if figure.kind == "amount":
         return float(abs(part.factor) * amount_width(epsilon, failure, part.delta))
     if figure.kind == "total":
@@ -322,15 +358,11 @@ def _denied(task: Task, needed: Loss) -> Outcome:
     asked = task.accuracy.epsilon
     cheaper = replace(task, accuracy=replace(task.accuracy, margin=None, margins={}))
     bought = prices(cheaper)
-    words = ", ".join(
-        f"{up(expected_margin(cheaper, figure, bought))} for {figure.name}"
-        for figure in task.figures
-        if figure.kind != "ratio"
-    )
-    why = (
-        f"the values take epsilon {up(needed.epsilon)} at this margin, above epsilon = {asked:g};"
-        f" epsilon = {asked:g} buys margins of {words}"
-    )
+    margins = [(expected_margin(cheaper, figure, bought), figure) for figure in task.figures]
+    words = ", ".join(f"{up(m)} for {figure.name}" for m, figure in margins if not math.isnan(m))
+    why = f"the values take epsilon {up(needed.epsilon)} at this margin, above epsilon = {asked:g}"
+    if words:
+        why += f"; epsilon = {asked:g} buys margins of {words}"
     return Outcome(
         np.zeros(task.groups, dtype=np.bool_), "denied", guarantees.denied(), (), denial=why,
         details={"limit": "epsilon", "needed": needed, "epsilon": 0.0},

@@ -27,6 +27,7 @@ class Cell:
     """A value as it is shown, its margin, and the value as measured: `raw` is what is sorted by.
 
     The exact value lies between `least` and `most` in any case, where they are not None.
+    `rows` is the margin of a value that is chosen by its rank.
     """
 
     value: Any
@@ -35,6 +36,7 @@ class Cell:
     measured: bool = True
     least: Any = None
     most: Any = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Body:
     marks: tuple[str, ...]
     below: tuple[bool, ...]
     top: Top | None = None
+    ranks: tuple[tuple[int | None, ...], ...] = ()
 
 
 def compose(
@@ -114,6 +117,7 @@ def compose(
         marks,
         tuple(_below(plan, shown, group, outcome.noisy) for group, _ in table) if shown else (),
         top,
+        tuple(tuple(cell.rows for cell in line) for line in lines) if plan.ranks else (),
     )
 
 
@@ -147,6 +151,8 @@ def _valued(figure: Figure, shown: Shown, group: int) -> Cell:
     if value is None:
         return Cell(None)
     margin = float(shown.margins[group])
+    if figure.rank is not None:
+        return Cell(value, None, value, rows=int(margin))
     width = None if math.isnan(margin) else margin
     return Cell(figure.possible(value), width, value, least=figure.least, most=figure.most)
 

@@ -114,6 +114,8 @@ class Content:
     measured, for arithmetic. Where SQL stands around private blocks, `blocks` has the answer of
     each by its name (none where only public tables are read), and `derived` names the columns that
     were computed from noisy values in a way that no margin follows; `types` are DuckDB's.
+    `ranks[i][j]` is the margin of a quantile, in rows: so many too many
+    may lie on one side of it; empty where no quantile is asked for.
     """
 
     columns: tuple[str, ...]
@@ -128,4 +130,5 @@ class Content:
     derived: tuple[str, ...] = ()
     blocks: tuple[tuple[str, Content], ...] | None = None
     types: tuple[str, ...] = ()
+    ranks: tuple[tuple[int | None, ...], ...] = ()
     status: str = field(default="answered", init=False)

@@ -13,13 +13,15 @@ BELOW = "below the line"
 WHY_BELOW = "the shown values do not satisfy the condition; kept so that true groups are not missed"
 
 
-def cell(value: Any, margin: float | None) -> str:
-    """A value as people read it, with its margin where it has one."""
+def cell(value: Any, margin: float | None, rows: int | None = None) -> str:
+    """A value as people read it, with its margin where it has one, in its units or in rows."""
     if value is None:
         return "NULL"
     text = f"{value:,.6g}" if isinstance(value, float) else str(value)
     if isinstance(value, int) and not isinstance(value, bool) and margin is not None:
         text = f"{value:,}"
+    if rows is not None:
+        return f"{text} (± {rows:,} rows)"
     return text if margin is None else f"{text} ± {margin:,.4g}"
 
 
@@ -31,11 +33,12 @@ def grid(answer: Content) -> Grid:
     for index, row in enumerate(answer.rows):
         mark = marked[index : index + 1]
         rows.append([*row, *mark])
-        shown.append([*map(cell, row, answer.margins[index]), *mark])
+        ranks = answer.ranks[index] if answer.ranks else (None,) * len(row)
+        shown.append([*map(cell, row, answer.margins[index], ranks), *mark])
     numeric = {
         index
         for index in range(len(answer.columns))
-        if any(row[index] is not None for row in answer.margins)
+        if any(row[index] is not None for row in (*answer.margins, *answer.ranks))
     }
     return Grid(columns, rows, shown, frozenset(numeric))
 

@@ -48,6 +48,9 @@ class Answer(Content):
         if any(margin is not None for row in self.margins for margin in row):
             result["margins"] = [list(row) for row in self.margins]
             result["confidence"] = self.confidence
+        if self.ranks:
+            result["ranks"] = [list(row) for row in self.ranks]
+            result["confidence"] = self.confidence
         if self.raw != self.rows:
             result["raw"] = [list(row) for row in self.raw]
         if self.marks:

@@ -21,9 +21,12 @@ from probe_sql.plan.tally import Tally, Term
 
 
 def row_types(
-    measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart
-) -> tuple[tuple[int, ...], ...]:
+    measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart,
+    ranked: Sequence[Tally] = (),
+) -> tuple[tuple[int, ...], ...]:  # fmt: skip
     """Maximal sets of measures that one row may enter together, each with the whole of its delta.
+
+    `ranked` has the ranking of each rank: ranks come after the measures.
 
     Privacy: of measures that share a row (`sharing`) a set holds one. The parts of their deltas by
     which a row moves them sum to at most 1; the loss is linear in these parts, so it is largest
@@ -31,14 +34,15 @@ def row_types(
     """
     used = [{term.tally for term in m.scan.terms} | set(m.scan.guards) for m in measures]
     filters = [[tallies[index].filter for index in sorted(each)] for each in used]
+    filters += [[ranking.filter] for ranking in ranked]
     shared = sharing(measures, tallies, apart)
     together = [
         [
             i == j
             or not (any({i, j} <= each for each in shared) or apart.all(filters[i], filters[j]))
-            for j in range(len(measures))
+            for j in range(len(filters))
         ]
-        for i in range(len(measures))
+        for i in range(len(filters))
     ]
     return maximal_sets(together)
 

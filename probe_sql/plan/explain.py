@@ -126,7 +126,7 @@ def _spent(plan: Plan, first: FirstDraws) -> list[float]:
     A number made of several measures is met as often as the one of them that is met most, which
     is any that does not count people.
     """
-    spent = [0.0] * len(plan.measures)
+    spent = [0.0] * len(plan.deltas)
     for behind, epsilon in first.numbers:
         spent[min(behind, key=lambda measure: (measure in plan.caps.once, measure))] += epsilon
     return spent
@@ -180,6 +180,9 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "measures": [
             {"name": f"m{i}", "sum": m.text, "delta": m.delta, "unit": str(m.unit)}
             for i, m in enumerate(plan.measures)
+        ] + [
+            {"name": f"m{i}", "rank": plan.text_of(i), "delta": plan.deltas[i]}
+            for i in range(len(plan.measures), len(plan.deltas))
         ],
         "row_types": [[f"m{index}" for index in members] for members in plan.row_types],
         "formula": {

@@ -85,6 +85,8 @@ def _margin(value: ValueCost) -> str:
         return value.share
     if value.margin is None:
         return "told with the answer"
+    if value.kind == "quantile":
+        return f"{up(value.margin)} rows"
     if value.rows is None:
         return up(value.margin)
     return f"{up(value.margin)} in a group of {value.rows:,} rows, in inverse proportion to them"

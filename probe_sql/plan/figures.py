@@ -17,6 +17,7 @@ from probe_sql.plan.linear import Quotient, Summand, quotient
 from probe_sql.plan.normal import Normaliser
 from probe_sql.plan.sensitivity import presence, row_bounds, span
 from probe_sql.plan.tally import Tally, Term
+from probe_sql.plan.weights import tally_of
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
 
 
@@ -30,7 +31,7 @@ def plan_figures(
     """
     forms: dict[int, Quotient] = {}
     for index, output in enumerate(outputs):
-        if output.aggregate is not None:
+        if output.aggregate is not None and not _ordered(output.aggregate):
             forms[index] = quotient(output.aggregate)
             _check(forms[index], output)
     found: dict[int, Figure] = {}
@@ -58,7 +59,27 @@ def plan_figures(
             part, least, most = amount(form.parts, normaliser)
             total = Figure(name, index, "amount", (part,), least=least, most=most)
         found[index] = total
-    return tuple(replace(found[index], among=outputs[index].among) for index in forms)
+    for index, output in enumerate(outputs):  # last: ranks are numbered after all measures
+        if isinstance(output.aggregate, Call) and _ordered(output.aggregate):
+            found[index] = _quantile(output.name, index, output.aggregate, normaliser)
+    return tuple(
+        replace(found[index], among=outputs[index].among) for index in sorted(found)
+    )
+
+
+def _ordered(aggregate: AggregateExpression) -> bool:
+    return isinstance(aggregate, Call) and aggregate.function in ("min", "max", "quantile")
+
+
+def _quantile(name: str, output: int, call: Call, normaliser: Normaliser) -> Figure:
+    """A value that is chosen by its rank among all that the bounds allow."""
+    number = normaliser.rank(call)
+    rank = normaliser.ranks[number]
+    grid = normaliser.rankings[rank.ranking].grid
+    part = Part(len(normaliser.measures) + number, rank.delta, grid)
+    rows = _size(tally_of(call, "count"), normaliser)
+    ends = part.value(rank.low), part.value(rank.high)
+    return Figure(name, output, "quantile", (part,), Fraction(0), Fraction(0), rows, *ends, rank=rank)
 
 
 def _check(form: Quotient, output: Output) -> None:

@@ -118,6 +118,8 @@ def tables(scan: Scan) -> set[str]:
 def measure(scan: Scan, number: int) -> str:
     """Give the digest of a measure: within one question, those that share it are one number."""
     owners = _owners(scan.relation)
+    if number >= len(scan.measures):
+        raise InternalError("a rank is no measure")
     found = scan.measures[number]
     parts: Value = (
         _VERSION,
@@ -135,13 +137,19 @@ def figure(scan: Scan, value: Figure) -> str:
     Without its name, its place in the SELECT list, and the size for which its margin is bought.
     A field that a figure gains is a part of it.
     """
-    left_out = ("name", "output", "rows", "parts")
-    parts: Value = (
-        _VERSION,
-        "figure",
-        _fields(value, left_out),
-        tuple((measure(scan, part.measure), _fields(part, ("measure",))) for part in value.parts),
-    )
+    left_out = ("name", "output", "rows", "parts", "rank")
+    made: Value
+    if value.rank is None:
+        made = tuple(
+            (measure(scan, part.measure), _fields(part, ("measure",))) for part in value.parts
+        )
+    else:
+        owners = _owners(scan.relation)
+        ranking = scan.rankings[value.rank.ranking]
+        read = [s for s in (ranking.argument, ranking.filter, ranking.present) if s is not None]
+        weight = _weight(ranking, _writer(owners))
+        made = (_columns(read, scan, owners), weight, value.rank.share)
+    parts: Value = (_VERSION, "figure", _fields(value, left_out), made)
     return hashlib.sha256(encode(parts)).hexdigest()
 
 

@@ -88,10 +88,10 @@ def _value(value: Value) -> Quotient:
 def _call(call: Call) -> Quotient:
     if call.function in ("min", "max", "quantile"):
         raise Refused(
-            f"{call.text} can only be compared, in HAVING, with a constant",
-            why="it is decided by counting rows on both sides of the constant: its own value is "
-            "never known",
-            fix=f"HAVING {call.text} > 10",
+            f"{call.text} is compared, in HAVING, with a constant, or is a value by itself",
+            why="it is decided by counting rows on both sides of the constant, and its value is "
+            "chosen at random near its rank: arithmetic has no margin, and HAVING none to draw",
+            fix=f"HAVING {call.text} > 10, or without HAVING SELECT {call.text}",
             span=call.span,
         )
     one = Fraction(1)

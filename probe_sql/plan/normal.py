@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from probe_sql.errors import ProbeError, Refused, SqlError
 from probe_sql.logic.merge_thresholds import HalfLine
-from probe_sql.measuring import FAR, OPEN, Atom, Ints
+from probe_sql.measuring import FAR, OPEN, Atom, Ints, Rank
 from probe_sql.plan import identity
 from probe_sql.plan.apart import Apart
 from probe_sql.plan.linear import Quotient, Summand, add, half_line, quotient, scale
@@ -26,6 +26,7 @@ from probe_sql.plan.weights import (
     INTEGER_LIMIT,
     count_where,
     public_multiplier,
+    ranking_of,
     side,
     tally_of,
 )
@@ -74,6 +75,8 @@ class Normaliser:
     atoms: list[Atom] = field(default_factory=list)
     origins: list[Origin] = field(default_factory=list)
     apart: Apart = field(default_factory=Apart)
+    rankings: list[Tally] = field(default_factory=list)
+    ranks: list[Rank] = field(default_factory=list)
     _tally_index: dict[Hashable, int] = field(default_factory=dict)
     _measure_index: dict[Hashable, int] = field(default_factory=dict)
     _atom_index: dict[Hashable, int] = field(default_factory=dict)
@@ -259,6 +262,19 @@ class Normaliser:
     def plain(self, terms: tuple[Term, ...], unit: Fraction) -> tuple[int, int]:
         """Number and sign of the measure that is the sum of these terms."""
         return self._measure(terms, unit, (), 0, ())
+
+    def rank(self, call: Call) -> int:
+        """The number of the rank of an order statistic, shared with an earlier equal one."""
+        assert call.fraction is not None
+        tally = ranking_of(call)
+        known = [identity.tally(each) for each in self.rankings]
+        if identity.tally(tally) not in known:
+            self.rankings.append(tally)
+            known.append(identity.tally(tally))
+        rank = Rank(known.index(identity.tally(tally)), call.fraction, tally.low, tally.high)
+        if rank not in self.ranks:
+            self.ranks.append(rank)
+        return self.ranks.index(rank)
 
     def measured_shift(self, form: Quotient, measured: set[int]) -> Fraction | None:
         """c such that `sum - c * count` of this average is among the measured, if any is."""

@@ -5,7 +5,7 @@ Each pass reads what those above it found and adds to one draft. None reads data
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from probe_sql import algorithms
@@ -204,6 +204,7 @@ def collect_scan(draft: Draft) -> None:
         tuple(thresholds),
         query.outputs,
         query.kept,
+        tuple(kept.rankings),
     )
 
 
@@ -216,9 +217,12 @@ def account_for_rows(draft: Draft) -> None:
     Privacy: every charge rests on these two. The scan enforces what the first relied on.
     """
     tallies, measures, apart = draft.scan.tallies, draft.kept.measures, draft.kept.apart
-    draft.row_types = row_types(measures, tallies, apart)
+    ranked = [draft.kept.rankings[rank.ranking] for rank in draft.kept.ranks]
+    draft.row_types = row_types(measures, tallies, apart, ranked)
     draft.caps = unit_caps(draft.table.unit, measures, tallies)
-    draft.scan = replace(draft.scan, tallies=apart.enforced(tallies))
+    enforced = apart.enforced((*tallies, *draft.scan.rankings))
+    count = len(tallies)
+    draft.scan = replace(draft.scan, tallies=enforced[:count], rankings=enforced[count:])
 
 
 def give_notice(draft: Draft) -> None:
@@ -237,8 +241,10 @@ def give_notice(draft: Draft) -> None:
     found += floors(
         draft.figures, draft.releases, draft.query.outputs, draft.kept.measures, draft.accuracy
     )
+    found += [note for figure in draft.figures for note in _rank_notes(figure)]
     sized = any(
-        figure.kind == "mean" and isinstance(draft.accuracy.margin_of(figure.name), float)
+        (figure.kind == "mean" and isinstance(draft.accuracy.margin_of(figure.name), float))
+        or (figure.kind == "quantile" and isinstance(draft.accuracy.margin_of(figure.name), str))
         for figure in draft.figures
     )
     if draft.table.rows_per_group is None and (draft.kept.atoms or sized):
@@ -247,6 +253,20 @@ def give_notice(draft: Draft) -> None:
             "is assumed (it steers utility, not privacy)"
         )
     draft.notices = list(dict.fromkeys(found))
+
+
+def _rank_notes(figure: Figure) -> Iterator[str]:
+    """What the margin of a quantile is."""
+    if figure.rank is None:
+        return
+    if figure.rank.extreme:
+        side = "below" if figure.rank.share == 0 else "above"
+        yield f"the margin of {figure.name} is in rows: at most so many lie {side} it"
+    else:
+        yield (
+            f"the margin of {figure.name} is in rows: at most so many too many lie below it, or"
+            " above it"
+        )
 
 
 PASSES: tuple[Callable[[Draft], None], ...] = (

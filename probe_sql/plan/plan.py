@@ -20,7 +20,7 @@ from probe_sql.algorithms.protocol import Algorithm
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
 from probe_sql.loss import Loss
-from probe_sql.measuring import OPEN, Atom, Figure, Guarantee, Ints, Outcome, Task
+from probe_sql.measuring import OPEN, Atom, Figure, Guarantee, Ints, Outcome, Rank, Task
 from probe_sql.options import agreed, updated
 from probe_sql.plan import identity
 from probe_sql.plan.identity import Surroundings
@@ -57,6 +57,7 @@ class Plan:
     caps: Caps
     releases: Releases
     figures: tuple[Figure, ...]
+    ranks: tuple[Rank, ...]  # numbered after the measures
     written: Task
     notices: tuple[str, ...]
     engine: Engine | None  # the one that will scan, where it is known
@@ -94,8 +95,16 @@ class Plan:
 
     @property
     def deltas(self) -> tuple[int, ...]:
-        """The sensitivity of each measure to one row."""
-        return tuple(measure.delta for measure in self.measures)
+        """The sensitivity of each measure, and then of each rank, to one row."""
+        measures = [measure.delta for measure in self.measures]
+        return (*measures, *(rank.delta for rank in self.ranks))
+
+    def text_of(self, number: int) -> str:
+        """A measure or rank in words."""
+        if number < len(self.measures):
+            return self.measures[number].text
+        rank = self.ranks[number - len(self.measures)]
+        return f"rank {rank.share} of {self.scan.rankings[rank.ranking].label}"
 
     def decided(self, groups: int) -> Outcome:
         """What HAVING decides without data, where it has a verdict: all groups, or none."""
@@ -111,7 +120,7 @@ class Plan:
     @property
     def release_loss(self) -> Loss:
         """What the aggregates of the SELECT list cost beyond HAVING."""
-        spent = [0.0] * len(self.measures)
+        spent = [0.0] * len(self.deltas)
         for measure, epsilon in self.releases.extra:
             spent[measure] += epsilon
         return self.unit_loss(spent)
@@ -140,7 +149,7 @@ class Plan:
 
     def _cost(self, groups: int | None, epsilons: Mapping[int, float]) -> Loss:
         """Loss of a row, or person, when these measures are drawn for all groups."""
-        spent = [epsilons.get(measure, 0.0) for measure in range(len(self.measures))]
+        spent = [epsilons.get(measure, 0.0) for measure in range(len(self.deltas))]
         return even_loss(spent, self.row_types, self.caps, groups)
 
     def outline(self, groups: int | None) -> Task:
@@ -240,6 +249,7 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: 
         draft.caps,
         draft.releases,
         draft.figures,
+        tuple(draft.kept.ranks),
         draft.question,
         tuple(draft.notices),
         engine,

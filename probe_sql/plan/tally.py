@@ -20,12 +20,13 @@ LIMIT = 2**62  # measures saturate here: clamping is 1-Lipschitz, so sensitivity
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """An integer aggregate: `kind` is count, sum or distinct.
+    """An integer aggregate: `kind` is count, sum, distinct or ranking.
 
     A sum adds round(argument / grid), an integer in [low, high], over the rows that pass
     `filter` and where the argument is not NULL. `present` is what must not be NULL; `label`
     is for people. A row that passes one of the filters `after` does not enter, whatever else it
-    passes: the plan has counted on their being exclusive.
+    passes: the plan has counted on their being exclusive. A ranking counts rows by the integer that
+    a sum would add.
     """
 
     kind: str
@@ -99,6 +100,12 @@ class Scan:
     thresholds: tuple[Threshold, ...]
     outputs: tuple[Output, ...] = ()
     kept: tuple[Scalar, ...] = ()  # conditions over the domain: the groups that are asked for
+    rankings: tuple[Tally, ...] = ()
+
+    @property
+    def ranked(self) -> bool:
+        """Whether this is the pass of one ranking: its tallies are the value and the rows."""
+        return bool(self.tallies) and self.tallies[0].kind == "ranking"
 
 
 class Engine(Protocol):

@@ -41,6 +41,29 @@ def tally_of(call: Call, kind: str) -> Tally:
     return Tally(kind, call.argument, call.filter, grid, low, high, present, label)
 
 
+def ranking_of(call: Call) -> Tally:
+    """The rows of an order statistic by their value, on the grid of a sum."""
+    assert call.argument is not None
+    if call.argument.known and not call.argument.type.numeric:
+        raise Refused(
+            f"the value of {call.text} is not supported: it is no number",
+            why="it is chosen at random among all values between two bounds",
+            fix="compare it with a constant, in HAVING",
+            span=call.span,
+        )
+    if call.bounded is None:
+        raise SqlError(
+            f"the value of {call.text} needs bounds",
+            why="it is chosen at random among all values that it could have",
+            fix="the data owner can declare bounds for its columns; or compare it, in HAVING",
+            span=call.span,
+        )
+    grid, low, high = integer_bounds(call.bounded, call.text)
+    suffix = f" FILTER (WHERE {call.filter_text})" if call.filter_text else ""
+    return Tally("ranking", call.bounded, call.filter, grid, low, high, call.present,
+                 f"{call.argument_text}{suffix}")  # fmt: skip
+
+
 def count_where(condition: Scalar, call: Call, words: str, present: Scalar | None = None) -> Tally:
     """Count the rows of a call that also meet a condition, and where `present` is not NULL."""
     text = " AND ".join(filter(None, (call.filter_text, words)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -13,6 +13,9 @@ from probe_sql.policy.model import Table
 from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.render import (
     aggregation,
+    listed_value,
+    ranking_pass,
+    render_ranking,
     render_scan,
     render_separate,
     saturated,
@@ -40,9 +43,10 @@ class DuckDB:
 
     def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
         """The scan with the key domain, complete by itself."""
-        if fuse:
-            return (render_scan(scan, pretty=pretty),)
-        return tuple(render_separate(scan, pretty=pretty))
+        found = [render_scan(scan, pretty=pretty)] if scan.measures or not scan.rankings else []
+        if not fuse:
+            found = render_separate(scan, pretty=pretty)
+        return (*found, *(render_ranking(scan, each, pretty) for each in scan.rankings))
 
 
 DUCKDB = DuckDB()
@@ -83,6 +87,13 @@ class RemoteEngine:
             except Refused as error:
                 error.span = error.span or span
                 raise
+        if not self.transactional and len(self.passes(scan, True)) > 1:
+            raise Refused(
+                f"{self.name} gives the value of one MIN, MAX, MEDIAN or QUANTILE_DISC by itself",
+                why="rows are read once for each, and may change between",
+                fix="ask for each in a query of its own",
+                span=next((r.argument.span for r in scan.rankings if r.argument), None),
+            )
         self.statements(scan)
 
     def statements(self, scan: Scan, fuse: bool = True, pretty: bool = False) -> tuple[str, ...]:
@@ -91,8 +102,14 @@ class RemoteEngine:
         return tuple(self.statement(one, (one.relation.table.name,), pretty) for one in scans)
 
     def passes(self, scan: Scan, fuse: bool) -> list[Scan]:
-        """The scans of a query: one, or one for each measure where all can see the same rows."""
-        return [scan] if fuse or not self.transactional else separate(scan)
+        """The scans of a query: one, or one for each measure where all can see the same rows.
+
+        Those of its rankings come after.
+        """
+        found = [replace(scan, rankings=())] if scan.measures or not scan.rankings else []
+        if not fuse and self.transactional:
+            found = separate(scan)
+        return found + [ranking_pass(scan, ranking) for ranking in scan.rankings]
 
     def statement(self, scan: Scan, source: Sequence[str] | exp.Expr, pretty: bool = False) -> str:
         """SQL for the tallies of one pass over `source`.
@@ -132,11 +149,17 @@ class RemoteEngine:
         """The statement in DuckDB's terms."""
         index, *totals = summed(scan)
         columns: list[exp.Expr] = [index]
+        where = []
+        if scan.ranked:
+            columns.append(totals.pop(0))
+            where = [listed_value()]
         for total in totals:  # of no value it is NULL, which least and greatest skip
             known = exp.Coalesce(this=total.this, expressions=[integer_literal(0)])
             columns.append(build.alias(saturated(known), total.alias))
         ctes = aggregation(scan, DOMAIN, bare=False)
-        return build.select(columns, build.table("b", quoted=False), group=1, ctes=ctes)
+        return build.select(
+            columns, build.table("b", quoted=False), where=where, group=1 + scan.ranked, ctes=ctes
+        )
 
 
 def public_relations(scan: Scan) -> tuple[PublicRelation, ...]:
@@ -156,11 +179,13 @@ def _expressions(scan: Scan) -> Iterator[tuple[exp.Expr, Span | None]]:
     for join in scan.relation.joins:
         scalars += [value for _, value in join.on]
     scalars += [key.scalar for key in scan.keys]
-    scalars += [tally.filter for tally in scan.tallies if tally.filter is not None]
+    tallies = (*scan.tallies, *scan.rankings)
+    scalars += [tally.filter for tally in tallies if tally.filter is not None]
     yield from ((scalar.ast, scalar.span) for scalar in scalars)
-    for tally in scan.tallies:
+    for tally in tallies:
         if tally.argument is not None:
-            node = steps_of(tally) if tally.kind == "sum" else _counted(tally)
+            sums = tally.kind in ("sum", "ranking")
+            node = steps_of(tally) if sums else _counted(tally)
             yield node, tally.argument.span
 
 

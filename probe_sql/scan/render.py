@@ -18,7 +18,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import InternalError
-from probe_sql.plan.tally import LIMIT, MeasureSql, Multiplier, Scan, Term, Threshold
+from probe_sql.plan.tally import LIMIT, MeasureSql, Multiplier, Scan, Tally, Term, Threshold
 from probe_sql.plan.weights import INTEGER_LIMIT
 from probe_sql.scan.caps import capped, capped_rows
 from probe_sql.scan.domain import domain as key_domain
@@ -54,6 +54,35 @@ def render_scan(
     return statement.sql(dialect=dialect, pretty=pretty)
 
 
+def render_ranking(
+    scan: Scan, ranking: Tally, pretty: bool = False, domain: str | None = None
+) -> str:
+    """SQL that counts the rows of each group by an integer: `r0`, the place of the group, `r1`,
+    the integer, `r2`, the rows."""
+    one = ranking_pass(scan, ranking)
+    place, value, rows = (column.this for column in summed(one))
+    columns = [
+        build.alias(place, "r0"), build.alias(value, "r1"), build.alias(saturated(rows), "r2"),
+    ]  # fmt: skip
+    ctes = {"d": key_domain(one)} if domain is None else {}
+    statement = build.select(
+        columns, build.table("b", quoted=False), where=[listed_value()], group=2,
+        ctes=ctes | aggregation(one, domain),
+    )  # fmt: skip
+    return statement.sql(dialect="duckdb", pretty=pretty)
+
+
+def ranking_pass(scan: Scan, ranking: Tally) -> Scan:
+    """A scan of its own for a ranking: its value, and the rows that have it."""
+    rows = Tally("count", None, None)
+    return replace(scan, tallies=(ranking, rows), measures=(), thresholds=(), rankings=())
+
+
+def listed_value() -> exp.Expr:
+    """Whether a group of `b` has a value: rows without one are not ranked."""
+    return build.present(build.column("n0", "b"))
+
+
 def render_separate(
     scan: Scan, dialect: str = "duckdb", pretty: bool = False, domain: str | None = None
 ) -> list[str]:
@@ -70,7 +99,7 @@ def separate(scan: Scan) -> list[Scan]:
         terms = tuple(replace(term, tally=index_of[term.tally]) for term in measure.terms)
         alone = replace(measure, terms=terms, guards=tuple(index_of[g] for g in measure.guards))
         tallies = tuple(scan.tallies[index] for index in used)
-        result.append(replace(scan, tallies=tallies, measures=(alone,)))
+        result.append(replace(scan, tallies=tallies, measures=(alone,), rankings=()))
     return result
 
 
@@ -163,7 +192,8 @@ def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, 
         source, where = capped_rows(scan, _lookups(scan, [*where, *_keys(scan)]), domain), []
     read = [*rows.columns, *where]
     inner = build.select(rows.columns, source, joins=_lookups(scan, read), where=where)
-    counted = build.select(columns, build.subquery(inner, "r"), group=len(scan.keys))
+    group = len(scan.keys) + scan.ranked  # of a ranking, the value parts groups further
+    counted = build.select(columns, build.subquery(inner, "r"), group=group)
     return {"a": counted, "b": _indexed(scan, domain or "d")}
 
 
@@ -174,22 +204,26 @@ def _indexed(scan: Scan, domain: str) -> exp.Select:
         exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d")) for i in keys
     ]
     columns = [build.alias(build.column(f"k{i}", "a"), f"k{i}") for i in keys]
+    columns += [build.alias(build.column("n0", "a"), "n0")] * scan.ranked
     columns.append(build.alias(exp.Min(this=build.column("o", "d")), "o"))
     # The rows of one group of `a` are copies of one row: any aggregate gives its tallies.
     columns += [
         build.alias(exp.Min(this=build.column(f"n{i}", "a")), f"n{i}")
-        for i in range(len(scan.tallies))
+        for i in range(scan.ranked, len(scan.tallies))
     ]
     inside = build.join(build.table(domain, "d", quoted=False), on, "INNER")
     source = build.table("a", quoted=False)
-    return build.select(columns, source, joins=[inside], group=len(scan.keys))
+    return build.select(columns, source, joins=[inside], group=len(scan.keys) + scan.ranked)
 
 
 def summed(scan: Scan) -> list[exp.Alias]:
     """The ordinal `o` and the tallies of each ordinal, over `b`, which has them by key."""
     columns = [build.alias(build.column("o", "b"), "o")]
     for index in range(len(scan.tallies)):
-        columns.append(build.alias(exp.Sum(this=build.column(f"n{index}", "b")), f"n{index}"))
+        column: exp.Expr = build.column(f"n{index}", "b")
+        if index or not scan.ranked:
+            column = exp.Sum(this=column)
+        columns.append(build.alias(column, f"n{index}"))
     return columns
 
 

@@ -88,6 +88,9 @@ class Rows:
         if tally.kind == "distinct":
             value = _only(self._argument(argument), condition)
             return exp.Count(this=exp.Distinct(expressions=[value]))
+        if tally.kind == "ranking":
+            value, steps = self._clamped(tally)
+            return cast_to(steps.whole(_only(value, condition)), "BIGINT")
         return self._sum(tally, condition)
 
     def _filter(self, tally: Tally) -> exp.Expr | None:
@@ -104,7 +107,14 @@ class Rows:
         return exp.And(this=own, expression=exp.Not(this=exp.Paren(this=taken)))
 
     def _sum(self, tally: Tally, condition: exp.Expr | None) -> exp.Expr:
-        """The sum of a row's integers, each moved into [low, high].
+        """The sum of a row's integers, each moved into [low, high]."""
+        value, steps = self._clamped(tally)
+        total = exp.Sum(this=_only(value, condition))
+        total.meta[MOST] = max(abs(tally.low), abs(tally.high))
+        return steps.whole(total)
+
+    def _clamped(self, tally: Tally) -> tuple[exp.Expr, _Steps]:
+        """A row's integer moved into [low, high], in the type that its steps have.
 
         Privacy: bounded by construction, in the planned integers and not in those that the row
         gave. Where 0 lies outside, a row that counts as present adds one of the bounds even if
@@ -129,9 +139,7 @@ class Rows:
             there = build.present(self._presence(tally.present))
             ifs.append(exp.If(this=there, true=nearest.copy()))
         default = nearest.copy() if outside and tally.present is None else None
-        total = exp.Sum(this=_only(exp.Case(ifs=ifs, default=default), condition))
-        total.meta[MOST] = max(abs(low), abs(high))
-        return steps.whole(total)
+        return exp.Case(ifs=ifs, default=default), steps
 
     def _condition(self, scalar: Scalar) -> exp.Expr:
         return self._column("f", net(scalar.ast), BOOLEAN)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import ErrorLevel, exp
 
-from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.sql.bound import (
     AggregateExpression,
     Call,
@@ -261,6 +262,8 @@ class Aggregates:
         if name is None:
             raise self.unknown(node, span)
         check_parts(node, ("this",), self.source, name.upper())
+        if node.this is None:
+            raise SqlError(f"{name.upper()} takes one expression", fix=f"{name}(x)", span=span)
         if isinstance(node.this, exp.Distinct):
             raise Refused(
                 f"{name.upper()}(DISTINCT x) is not supported",
@@ -278,11 +281,21 @@ class Aggregates:
         argument = self._argument(node.this, clamped=False)
         if argument.known and argument.type.kind in (Kind.OTHER, Kind.INTERVAL, Kind.NULL):
             raise Refused(f"{name.upper()} of {argument.type.name} is not supported", span=span)
-        words = text_of(node.this)
-        if name == "median":
-            half = Fraction(1, 2)
-            return Call("quantile", argument, condition, half, text, span, argument, words)
-        return Call(name, argument, condition, None, text, span, argument, words)
+        share = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}[name]
+        function = "quantile" if name == "median" else name
+        return self._ordered(function, node.this, argument, condition, share, text, span)
+
+    def _ordered(
+        self, function: str, node: exp.Expr, argument: Scalar, condition: Scalar | None,
+        share: Fraction, text: str, span: Span | None,
+    ) -> Call:  # fmt: skip
+        """An order statistic: compared as it is, and as a value chosen between its bounds."""
+        bounded = None
+        if argument.type.numeric or not argument.known:
+            with suppress(ProbeError):  # without bounds it can be compared all the same
+                bounded = self._argument(node, clamped=True)
+        return Call(function, argument, condition, share, text, span, argument, text_of(node),
+                    bounded=bounded)  # fmt: skip
 
     def _present(self, node: exp.Expr, argument: Scalar) -> Scalar:
         """What must not be NULL: a plain column where clamping keeps its NULLs."""
@@ -362,8 +375,7 @@ class Aggregates:
             )
         assert isinstance(share, Fraction)
         argument = self._argument(node.this, clamped=False)
-        words = text_of(node.this)
-        return Call("quantile", argument, condition, share, text, span, argument, words)
+        return self._ordered("quantile", node.this, argument, condition, share, text, span)
 
     def unknown(self, node: exp.Expr, span: Span | None) -> Exception:
         """The refusal of what is no aggregate, or stands around one, by its name."""

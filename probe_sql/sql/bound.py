@@ -27,7 +27,8 @@ class Call:
 
     `function` is count, count_distinct, sum, avg, min, max or quantile. `present` is what must
     not be NULL for a row to count. `zero_if_empty`: the analyst wrote COALESCE(aggregate, 0),
-    so that no row means 0 and not NULL.
+    so that no row means 0 and not NULL. `bounded` is the argument of an order statistic clamped to
+    its bounds, where it is a number that has any: its value is chosen between them.
     """
 
     function: str
@@ -40,6 +41,7 @@ class Call:
     argument_text: str = "*"
     filter_text: str = ""
     zero_if_empty: bool = False
+    bounded: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)

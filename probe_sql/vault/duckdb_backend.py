@@ -17,8 +17,14 @@ from probe_sql.plan.identity import Surroundings, tables
 from probe_sql.plan.tally import Engine, Scan
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import DUCKDB, PublicRelation
-from probe_sql.scan.render import render_keys, render_measures, render_thresholds
+from probe_sql.scan.render import (
+    render_keys,
+    render_measures,
+    render_ranking,
+    render_thresholds,
+)
 from probe_sql.vault.backend import Progress, Schemas
+from probe_sql.vault.choosing import ranking
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.instance import Connection, Instance, rows
@@ -178,18 +184,24 @@ class DuckDBBackend:
             domain = instance.domain(scan)
             table = scan.relation.table
             people = table.unit.column is not None
-            if not scan.measures:
+            if not scan.measures and not scan.rankings:
                 return Exact((), domain.size, people)
             if people:
                 self._source.people.bound(table, self._source.schemas, instance)
             statements = instance.statements(scan, fuse, domain)
+            ranked = [render_ranking(scan, r, domain=domain.table) for r in scan.rankings]
             faults.point("vault.scan.before")
             files = replaceable(self._source.layout.private, table)
             columns = steadily(
-                partial(_measured, instance, statements), partial(file_marks, files), wipe
+                partial(_measured, instance, statements, ranked), partial(file_marks, files), wipe
             )
-            exact = Exact(columns, domain.size, people)
-            wipe(columns)
+            count = len(scan.measures)
+            rankings = [
+                ranking(columns[i : i + 3], tally, domain.size)
+                for i, tally in zip(range(count, len(columns), 3), scan.rankings, strict=True)
+            ]
+            exact = Exact(columns[:count], domain.size, people, rankings)
+            wipe([*columns, *(part for each in rankings for part in each)])
             faults.point("vault.scan.after")
             return exact
 
@@ -240,10 +252,12 @@ class DuckDBBackend:
         return f"<{type(self).__name__}: {'closed' if self._source.pool.closed else 'open'}>"
 
 
-def _measured(instance: Instance, statements: Sequence[str]) -> list[Ints]:
+def _measured(instance: Instance, statements: Sequence[str], ranked: Sequence[str]) -> list[Ints]:
+    """The columns of all measures, then three for each ranking."""
     columns: list[Ints] = []
-    for sql in statements:
-        columns += instance.run(partial(_columns, sql=sql, prefix="m"))
+    for prefix, texts in (("m", statements), ("r", ranked)):
+        for sql in texts:
+            columns += instance.run(partial(_columns, sql=sql, prefix=prefix))
     return columns
 
 

@@ -11,6 +11,9 @@ import numpy as np
 from probe_sql.errors import InternalError
 from probe_sql.measuring import Ints
 
+# Of the rows of all groups that have a value: the group, the value and how many have it.
+Ranking = tuple[Ints, Ints, Ints]
+
 
 def _refuse(*_: object, **__: object) -> NoReturn:
     raise TypeError("Exact values cannot leave the vault.")
@@ -26,13 +29,18 @@ class Exact:
     docs/proofs/receipt.md.
     """
 
-    __slots__ = ("__columns", "__groups", "__people")
+    __slots__ = ("__columns", "__groups", "__people", "__rankings")
 
-    def __init__(self, columns: Sequence[Ints], groups: int, people: bool = False) -> None:
+    def __init__(
+        self, columns: Sequence[Ints], groups: int, people: bool = False,
+        rankings: Sequence[Ranking] = (),
+    ) -> None:  # fmt: skip
         if any(column.shape != (groups,) or column.dtype != np.int64 for column in columns):
             raise InternalError("a scan returned a measure of the wrong shape")
         own = tuple(np.array(column, dtype=np.int64, copy=True) for column in columns)
         object.__setattr__(self, "_Exact__columns", own)
+        ranked = tuple(tuple(np.array(part, copy=True) for part in each) for each in rankings)
+        object.__setattr__(self, "_Exact__rankings", ranked)
         object.__setattr__(self, "_Exact__groups", groups)
         object.__setattr__(self, "_Exact__people", people)
 
@@ -50,7 +58,9 @@ class Exact:
         """Overwrite the values with zeros and drop them; nothing can be drawn afterwards."""
         columns = object.__getattribute__(self, "_Exact__columns")
         object.__setattr__(self, "_Exact__columns", None)
-        for column in columns or ():
+        rankings = object.__getattribute__(self, "_Exact__rankings")
+        object.__setattr__(self, "_Exact__rankings", None)
+        for column in (*(columns or ()), *(part for each in rankings or () for part in each)):
             column.fill(0)
 
     def __enter__(self) -> Self:
@@ -92,6 +102,14 @@ def unsealed(exact: Exact) -> tuple[Ints, ...]:
         raise InternalError("the exact values were closed: nothing can be drawn from them")
     values: tuple[Ints, ...] = columns
     return values
+
+
+def unsealed_ranking(exact: Exact, number: int) -> Ranking:
+    """One ranking inside, for the vault's meter alone."""
+    rankings: tuple[Ranking, ...] | None = object.__getattribute__(exact, "_Exact__rankings")
+    if rankings is None:
+        raise InternalError("the exact values were closed: nothing can be drawn from them")
+    return rankings[number]
 
 
 def wipe(columns: Sequence[Ints]) -> None:

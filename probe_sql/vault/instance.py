@@ -125,7 +125,9 @@ class Instance:
         asked, latest = (scan, fuse, domain), self._rendered
         if latest is not None and all(a is b for a, b in zip(latest[0], asked, strict=True)):
             return latest[1]
-        if fuse:
+        if not scan.measures:
+            sql = []
+        elif fuse:
             sql = [render_scan(scan, domain=domain.table)]
         else:
             sql = render_separate(scan, domain=domain.table)

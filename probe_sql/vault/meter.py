@@ -22,10 +22,11 @@ from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import Ledger, Receipt, Saving
 from probe_sql.logic.formula import Formula, atoms
 from probe_sql.loss import Loss
-from probe_sql.measuring import Atom, Draw, Floats, Ints, Mask, OverBudget
+from probe_sql.measuring import Atom, Draw, Floats, Ints, Mask, OverBudget, Rank
 from probe_sql.plan.unit import ROW, Caps
+from probe_sql.vault.choosing import choose
 from probe_sql.vault.condition_slack import condition_slack
-from probe_sql.vault.exact import Exact, unsealed
+from probe_sql.vault.exact import Exact, unsealed, unsealed_ranking
 from probe_sql.vault.gradual import NoiseState
 from probe_sql.vault.memory import Scratch, sealed
 from probe_sql.vault.noise import Sampler, add_noise, check_parameters
@@ -62,8 +63,9 @@ class VaultMeter:
         sampler: Sampler,
         epsilon_max: float,
         caps: Caps = ROW,
+        ranks: Sequence[Rank] = (),
     ) -> None:
-        measures = len(unsealed(exact))
+        measures = len(unsealed(exact)) + len(ranks)
         covered = {measure for members in row_types for measure in members}
         if len(deltas) != measures or covered != set(range(measures)):
             raise InternalError("the plan's measures and row types do not fit the scan")
@@ -73,6 +75,7 @@ class VaultMeter:
         self._ledger = ledger
         self._receipt = receipt
         self._sampler = sampler
+        self._ranks = tuple(ranks)
         self._begin(exact, deltas, row_types, min(receipt.epsilon, epsilon_max), caps)
 
     def _begin(
@@ -241,20 +244,45 @@ class VaultMeter:
         behind = {comparisons[number].measure for number in atoms(formula)}
         with self._lock, Scratch() as scratch:
             column = scratch.keep(condition_slack(formula, comparisons, self._values, self._deltas))
-            number = len(self._deltas)
-            self._folded += (Exact([column], self.groups, self._exact.people),)
-            self._row_types = tuple(
-                (*members, number) if behind & set(members) else members
-                for members in self._row_types
-            )
-            if behind <= self._caps.once:
-                self._caps = replace(self._caps, once=self._caps.once | {number})
-            layers = self._caps.layers(self._row_types)
-            self._types += (tuple(t for t, members in enumerate(layers) if number in members),)
-            self._deltas += (1,)
-            self._released += (NoiseState(self.groups),)
-            self._paid = np.vstack((self._paid, np.zeros((1, self.groups), dtype=np.int64)))
-            return number
+            return self._folds(column, behind, 1)
+
+    def _folds(self, column: Ints, behind: set[int], delta: int) -> int:
+        """The number of a measure that only rows change which enter one of those `behind` it."""
+        number = len(self._deltas)
+        self._folded += (Exact([column], self.groups, self._exact.people),)
+        self._row_types = tuple(
+            (*members, number) if behind & set(members) else members for members in self._row_types
+        )
+        if behind <= self._caps.once:
+            self._caps = replace(self._caps, once=self._caps.once | {number})
+        layers = self._caps.layers(self._row_types)
+        self._types += (tuple(t for t, members in enumerate(layers) if number in members),)
+        self._deltas += (delta,)
+        self._released += (NoiseState(self.groups),)
+        self._paid = np.vstack((self._paid, np.zeros((1, self.groups), dtype=np.int64)))
+        return number
+
+    @sealed
+    def choose(
+        self, measure: int, epsilon: float, groups: Mask, beyond: int = 0
+    ) -> tuple[Ints, int]:
+        """A value for each of `groups` that has about its rank, and the measure of how far off.
+
+        Privacy: the exponential mechanism (`choosing.choose`), counted, then drawn, as in `draw`.
+        The new measure is how far off the chosen values are, in parts of a row; one row changes it
+        by at most delta, whatever was chosen, and nothing of it is released until it is drawn.
+        """
+        self._check(measure, epsilon, groups)
+        rank = self._ranks[measure - self._scanned]
+        with self._lock, Scratch() as scratch:
+            self._verified_open()
+            found = unsealed_ranking(self._exact, rank.ranking)
+            self._count(measure, self._steps(epsilon), groups)
+            faults.point("vault.draw.before")
+            values, off = choose(self._sampler, found, rank, beyond, epsilon, groups)
+            number = self._folds(scratch.keep(off), {measure}, rank.delta)
+            faults.point("vault.draw.after")
+            return values, number
 
     def _check(self, measure: int, epsilon: float, groups: Mask) -> None:
         check_parameters(epsilon, self._deltas[measure])
@@ -263,15 +291,24 @@ class VaultMeter:
 
     def _values(self, measure: int) -> Ints:
         """The exact values, once the meter is known to be open and its receipt good."""
+        self._verified_open()
+        folded = measure - self._scanned - len(self._ranks)
+        if measure >= self._scanned and folded < 0:
+            raise InternalError("a rank is chosen, not drawn")
+        if measure < self._scanned:
+            return unsealed(self._exact)[measure]
+        [values] = unsealed(self._folded[folded])
+        return values
+
+    @property
+    def _scanned(self) -> int:
+        """How many measures the scan gave: ranks have the numbers after them, then folds."""
+        return len(self._deltas) - len(self._folded) - len(self._ranks)
+
+    def _verified_open(self) -> None:
         if not self._open:
             raise InternalError("the meter is closed: nothing can be drawn any more")
-        scanned = len(self._deltas) - len(self._folded)
-        if measure < scanned:
-            values = unsealed(self._exact)[measure]
-        else:
-            [values] = unsealed(self._folded[measure - scanned])
         self._verify()
-        return values
 
     def _verify(self) -> None:
         """Ask the ledger before the first draw, and again after a fork, where it refuses."""

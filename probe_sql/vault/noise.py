@@ -172,6 +172,12 @@ class Sampler:
             part[:] = self._toss(len(part), coin)[0]
         return out
 
+    def below(self, total: int) -> int:
+        """An integer from 0 to below `total`, each equally likely up to 2^-384 in all."""
+        words = -(-(total.bit_length() + 384) // 64)
+        drawn = int.from_bytes(self._words.words(words).tobytes(), "little")
+        return drawn * total >> (64 * words)
+
     def _geometric(self, n: int, digits: Coins) -> Ints:
         out = np.zeros(n, dtype=np.int64)
         if digits.count == 0:

@@ -36,6 +36,7 @@ class Rehearsal(VaultMeter):
     ) -> None:
         nothing = np.zeros(groups, dtype=np.int64)
         exact = Exact([nothing] * len(deltas), groups, caps.column is not None)
+        self._ranks = ()  # their accounts are those of measures
         self._begin(exact, deltas, row_types, epsilon_max, caps)
 
     def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
@@ -63,6 +64,17 @@ class Rehearsal(VaultMeter):
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
         self._check(measure, epsilon, groups)
+        self._count(measure, self._steps(epsilon), groups)
+        raise WouldDraw
+
+    def choose(
+        self,
+        measure: int,
+        epsilon: float,
+        groups: Mask,
+        beyond: int = 0,  # noqa: ARG002
+    ) -> tuple[Ints, int]:
+        """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
         self._count(measure, self._steps(epsilon), groups)
         raise WouldDraw
 

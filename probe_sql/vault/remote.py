@@ -28,8 +28,9 @@ from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.bounded_store import kept_key
 from probe_sql.vault.bounded_tables import check_people
+from probe_sql.vault.choosing import ranking
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.exact import Exact, wipe
+from probe_sql.vault.exact import Exact, Ranking, wipe
 from probe_sql.vault.runner import Calls, Watch
 from probe_sql.vault.sources import Layout, TextColumns, public_files
 
@@ -195,7 +196,7 @@ class RemoteBackend:
         size = self.groups(scan)
         table = scan.relation.table
         people = table.unit.column is not None
-        if not scan.measures:
+        if not scan.measures and not scan.rankings:
             return Exact((), size, people)
         key = self._key() if people else None
         parts = self._remote.engine.passes(scan, fuse)
@@ -205,10 +206,15 @@ class RemoteBackend:
         columns: list[Ints] = []
         with self._calls.call(progress) as watch:
             found = self._remote.tallies(parts, public, key, watch)
+        rankings: list[Ranking] = []
         for part, tallies in zip(parts, found, strict=True):
-            columns += self._combined(part, tallies, size)
-        exact = Exact(columns, size, people)
-        wipe(columns)
+            if part.ranked:
+                rankings.append(ranking(tallies, part.tallies[0], size))
+                wipe(tallies)
+            else:
+                columns += self._combined(part, tallies, size)
+        exact = Exact(columns, size, people, rankings)
+        wipe([*columns, *(each for parts_ in rankings for each in parts_)])
         faults.point("vault.scan.after")
         return exact
 

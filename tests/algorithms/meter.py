@@ -70,6 +70,11 @@ class ReferenceMeter:
         noisy: Ints = self.exact[measure] + noise[0] - noise[1]
         return np.where(groups, noisy, 0)
 
+    def choose(
+        self, measure: int, epsilon: float, groups: Mask, beyond: int = 0
+    ) -> tuple[Ints, int]:
+        raise NotImplementedError("Quantiles are audited with the vault's own meter.")
+
     def measure_condition(self, formula: Formula, comparisons: Sequence[Atom]) -> int:
         number = len(self.deltas)
         column = condition_slack(

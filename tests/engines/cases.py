@@ -206,6 +206,12 @@ WHOLE = {
     "buckets by cases": "SELECT CASE WHEN price < 0 THEN 'owed' WHEN price < 2 THEN 'low'"
     " WHEN level > 0 THEN 'high' END AS b, count(*) FROM events GROUP BY b",
     "buckets by a condition": "SELECT score > 1 AS b, flag, count(*) FROM events GROUP BY b, flag",
+    "a median": "SELECT site, median(small) FROM events GROUP BY site",
+    "a quantile of decimals": "SELECT site, quantile_disc(price, 0.9) FROM events GROUP BY site",
+    "a maximum of doubles": "SELECT level, max(score) FILTER (WHERE flag) FROM events"
+    " GROUP BY level",
+    "values and quantiles": "SELECT site, count(*), min(small), max(price) FROM events"
+    " GROUP BY site",
     "nobody": "SELECT site FROM events WHERE false GROUP BY site HAVING count(*) > 5",
 }
 

@@ -24,7 +24,7 @@ from probe_sql.policy import Policy, parse_policy
 from probe_sql.session import Connection
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
-from probe_sql.vault.exact import unsealed
+from probe_sql.vault.exact import unsealed, unsealed_ranking
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.remote import RemoteBackend
 from tests.engines import events, papers
@@ -45,7 +45,9 @@ CAPS: tuple[dict[str, Any], ...] = (
 def measured(backend: Backend, plan: Plan, fuse: bool = True) -> list[list[int]]:
     """The exact measures of a plan, which only tests may look at."""
     with backend.measure(plan.scan, fuse) as exact:
-        return [column.tolist() for column in unsealed(exact)]
+        rankings = [unsealed_ranking(exact, i) for i in range(len(plan.scan.rankings))]
+        columns = [*unsealed(exact), *(part for ranking in rankings for part in ranking)]
+        return [column.tolist() for column in columns]
 
 
 def tables(count: int = 600, seed: int = 1) -> dict[str, pa.Table]:

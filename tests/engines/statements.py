@@ -43,6 +43,7 @@ QUERIES = {
     "HAVING count(*) > 5",
     "all_rows": "SELECT count(*), avg(age) FROM stays WHERE urgent",
     "buckets": "SELECT floor(weight / 10) * 10 AS b, count(*) FROM stays GROUP BY b",
+    "median": "SELECT ward, median(cost) FROM stays GROUP BY ward",
     "public_join": "SELECT s.ward FROM stays s JOIN diseases d ON d.name = s.disease "
     "GROUP BY s.ward HAVING count(*) > 5",
 }  # fmt: skip

@@ -113,11 +113,11 @@ def _plan(plan: Plan) -> Iterable[str]:
     yield f"formula: {_formula(plan.formula)}"
     for figure in plan.figures:
         deltas = ", ".join(
-            f"{plan.measures[part.measure].text} | delta {part.delta}" for part in figure.parts
+            f"{plan.text_of(part.measure)} | delta {part.delta}" for part in figure.parts
         )
         yield f"{figure.kind} {figure.name}: {deltas}"
     if plan.figures:
-        yield f"all at epsilon 1: {plan.unit_loss([1.0] * len(plan.measures)).epsilon:.4g}"
+        yield f"all at epsilon 1: {plan.unit_loss([1.0] * len(plan.deltas)).epsilon:.4g}"
     for measure, epsilon in plan.releases.extra:
         yield f"also drawn: {plan.measures[measure].text} | epsilon {epsilon:.4g}"
 

@@ -113,6 +113,12 @@ def test_only_the_meter_unseals() -> None:
         if mentions(ast.parse(file.read_text(encoding="utf-8")), "unsealed")
     }
     assert users == {"vault/meter.py"}
+    ranked = {
+        file.relative_to(PACKAGE).as_posix()
+        for file in PACKAGE.rglob("*.py")
+        if mentions(ast.parse(file.read_text(encoding="utf-8")), "unsealed_ranking")
+    }
+    assert ranked == {"vault/meter.py"}
     leaks = [
         file.relative_to(PACKAGE).as_posix()
         for file in PACKAGE.rglob("*.py")

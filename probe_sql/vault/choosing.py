@@ -1,0 +1,151 @@
+"""The exponential mechanism over the values of a ranking, in exact integers.
+
+`docs/proofs/quantiles.md` has the proofs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from operator import mul
+
+import numpy as np
+
+from probe_sql.measuring import Ints, Mask, Rank
+from probe_sql.plan.tally import Tally
+from probe_sql.vault.exact import Ranking
+from probe_sql.vault.memory import Scratch
+from probe_sql.vault.noise import Sampler, exact_rate, further_words, precision
+
+_BLOCK = 1024
+_FIRST = 1 << 16
+_TAIL = 300  # beyond so many nats, and the loss, weights are nothing
+
+
+def ranking(columns: Sequence[Ints], tally: Tally, groups: int) -> Ranking:
+    """What a scan returned of a ranking, by group and value, each pair once.
+
+    Privacy: values are moved into the planned bounds once more, and what is of no group is left
+    out: a mistake of the scan costs accuracy, and fails for no row.
+    """
+    with Scratch() as scratch:
+        inside = scratch.keep((columns[0] >= 0) & (columns[0] < groups) & (columns[2] > 0))
+        place, value, rows = (scratch.keep(column[inside]) for column in columns)
+        np.clip(value, tally.low, tally.high, out=value)
+        order = scratch.keep(np.lexsort((value, place)))
+        place, value, rows = (scratch.keep(part[order]) for part in (place, value, rows))
+        first = np.ones(len(place), dtype=np.bool_)
+        first[1:] = (place[1:] != place[:-1]) | (value[1:] != value[:-1])
+        starts = scratch.keep(np.flatnonzero(first))
+        if not len(starts):
+            return place.copy(), value.copy(), rows.copy()
+        return place[starts], value[starts], np.add.reduceat(rows, starts)
+
+
+def choose(
+    sampler: Sampler, found: Ranking, rank: Rank, beyond: int, epsilon: float, groups: Mask
+) -> tuple[Ints, Ints]:
+    """A value for each of `groups`, and how far off it is in parts of a row; 0 for others.
+
+    Privacy: value v is chosen with probability proportional to exp(-epsilon d(v)/(2 delta)), up to
+    e^-epsilon 2^-360 in total variation, d(v) being how far off it is: one row changes that by
+    at most delta (docs/proofs/quantiles.md). What comes back second is exact, for the vault alone.
+    """
+    rate, loss = exact_rate(epsilon, 2 * rank.delta)
+    powers = _powers(rate, loss)
+    values, distances = (np.zeros(len(groups), dtype=np.int64) for _ in range(2))
+    starts = np.searchsorted(found[0], np.arange(len(groups) + 1))
+    for group in np.flatnonzero(groups).tolist():
+        part = slice(starts[group], starts[group + 1])
+        with Scratch() as scratch:
+            runs = _segments(found[1][part], found[2][part], rank, beyond)
+            low, size, off = (scratch.keep(each) for each in runs)
+            values[group], distances[group] = _drawn(sampler, powers, low, size, off)
+    return values, distances
+
+
+def _segments(values: Ints, rows: Ints, rank: Rank, beyond: int) -> tuple[Ints, Ints, Ints]:
+    """Runs of candidates that are equally far off: the first, how many, and how far.
+
+    They are the values that occur, and the gaps before, between and after them.
+    """
+    count = len(values)
+    low, size, below, above = (np.zeros(2 * count + 1, dtype=np.int64) for _ in range(4))
+    up_to = np.concatenate(([0], np.cumsum(rows)))
+    total = int(up_to[-1])
+    low[1::2], size[1::2] = values, 1
+    below[1::2], above[1::2] = up_to[:-1], total - up_to[1:]
+    low[0::2] = np.concatenate(([rank.low], values + 1))
+    size[0::2] = np.concatenate((values, [rank.high + 1])) - low[0::2]
+    below[0::2], above[0::2] = up_to, total - up_to
+    parts, top = rank.parts, rank.share.numerator
+    off = np.maximum(
+        parts * below - top * total + beyond, parts * above - (parts - top) * total - beyond
+    )
+    return low, size, np.maximum(off, 0)
+
+
+def _drawn(sampler: Sampler, powers: _Powers, low: Ints, size: Ints, off: Ints) -> tuple[int, int]:
+    """One candidate, with probability proportional to its power."""
+    least = int(off[size > 0].min())
+    near = np.flatnonzero((size > 0) & (off - least <= powers.reach))
+    each = powers.of((off[near] - least).tolist())
+    ends = list(accumulate(map(mul, size[near].tolist(), each)))
+    target = sampler.below(ends[-1])
+    run = bisect_right(ends, target)
+    inside = target - (ends[run - 1] if run else 0)
+    return int(low[near[run]]) + inside // each[run], int(off[near[run]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Powers:
+    """exp(-rate j) for j up to `reach`, in units of 2^-bits, each at most 5 of them too small."""
+
+    bits: int
+    reach: int
+    fine: tuple[int, ...]  # j below _BLOCK
+    coarse: tuple[int, ...]  # multiples of _BLOCK
+
+    first: tuple[int, ...]  # the powers of small j
+
+    def of(self, distances: Sequence[int]) -> list[int]:
+        """The powers of all these."""
+        first, count = self.first, len(self.first)
+        return [first[j] if j < count else self.power(j) for j in distances]
+
+    def power(self, j: int) -> int:
+        """One power."""
+        return _product(self.coarse[j // _BLOCK], self.fine[j % _BLOCK], self.bits)
+
+
+@lru_cache(maxsize=64)
+def _powers(rate: Fraction, loss: Fraction) -> _Powers:
+    """The powers of a rate, from public numbers alone."""
+    bits = 64 * (further_words(loss) + 2)
+    reach = int((_TAIL + loss) / rate)
+    guard = bits + 128
+
+    def table(step: int, count: int) -> tuple[int, ...]:
+        with localcontext(precision(loss + 128)):
+            power = (-Decimal((step * rate).numerator) / Decimal((step * rate).denominator)).exp()
+            base = int(power * (1 << guard))
+        found, current = [], 1 << guard
+        for _ in range(count):
+            found.append(current >> 128)
+            current = current * base >> guard
+        return tuple(found)
+
+    fine, coarse = table(1, _BLOCK), table(_BLOCK, reach // _BLOCK + 1)
+    first = (
+        _product(coarse[j // _BLOCK], fine[j % _BLOCK], bits) for j in range(min(reach + 1, _FIRST))
+    )
+    return _Powers(bits, reach, fine, coarse, tuple(first))
+
+
+def _product(one: int, other: int, bits: int) -> int:
+    return one * other >> bits

@@ -180,7 +180,8 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "measures": [
             {"name": f"m{i}", "sum": m.text, "delta": m.delta, "unit": str(m.unit)}
             for i, m in enumerate(plan.measures)
-        ] + [
+        ]
+        + [
             {"name": f"m{i}", "rank": plan.text_of(i), "delta": plan.deltas[i]}
             for i in range(len(plan.measures), len(plan.deltas))
         ],

@@ -62,9 +62,7 @@ def plan_figures(
     for index, output in enumerate(outputs):  # last: ranks are numbered after all measures
         if isinstance(output.aggregate, Call) and _ordered(output.aggregate):
             found[index] = _quantile(output.name, index, output.aggregate, normaliser)
-    return tuple(
-        replace(found[index], among=outputs[index].among) for index in sorted(found)
-    )
+    return tuple(replace(found[index], among=outputs[index].among) for index in sorted(found))
 
 
 def _ordered(aggregate: AggregateExpression) -> bool:
@@ -79,7 +77,9 @@ def _quantile(name: str, output: int, call: Call, normaliser: Normaliser) -> Fig
     part = Part(len(normaliser.measures) + number, rank.delta, grid)
     rows = _size(tally_of(call, "count"), normaliser)
     ends = part.value(rank.low), part.value(rank.high)
-    return Figure(name, output, "quantile", (part,), Fraction(0), Fraction(0), rows, *ends, rank=rank)
+    return Figure(
+        name, output, "quantile", (part,), Fraction(0), Fraction(0), rows, *ends, rank=rank
+    )
 
 
 def _check(form: Quotient, output: Output) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from probe_sql.errors import Refused, SqlError
-from probe_sql.policy.keys import DateKeys, KeySet, TableKeys
+from probe_sql.policy.keys import DateKeys, KeySet, ListKeys, TableKeys
 from probe_sql.policy.model import JointKeys, Table
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import holds_aggregate, text_of
@@ -56,6 +56,8 @@ def bind_key(
     if column.table != "t":
         owner = next(j.table.name for j in relation.joins if j.alias == column.table)
     type_ = scope.policy.column_type(owner, column.name) or UNKNOWN
+    if keys is None and type_.kind is Kind.BOOLEAN:
+        keys = ListKeys((False, True))
     if keys is None:
         declared = relation.table.find_column(column.name)
         assert declared is not None

@@ -36,6 +36,7 @@ LIMITS = (
     "HAVING has ",
     "division by zero",
     "the key domain has",
+    "GROUP BY takes at most 8 expressions",
     "is the same for every group",
     "which is no value of the SELECT list",
 )
@@ -96,7 +97,7 @@ def test_long_sentences_plan_and_their_scans_cannot_fail(sentence: Sentence) -> 
 def test_most_sentences_are_within_the_limits() -> None:
     outcomes: Counter[bool] = Counter()
 
-    @settings(max_examples=40, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(sentences(depth=12))
     def draw(sentence: Sentence) -> None:
         try:
@@ -106,7 +107,7 @@ def test_most_sentences_are_within_the_limits() -> None:
             outcomes[False] += 1
 
     draw()
-    assert outcomes[True] >= 4 * outcomes[False]
+    assert outcomes[True] >= 3 * outcomes[False]
 
 
 # --- sentences that are none -----------------------------------------------------------

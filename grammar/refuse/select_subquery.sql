@@ -1,8 +1,8 @@
 -- A subquery would be read without noise.
-SELECT ward, (SELECT max(age) FROM stays) FROM stays GROUP BY ward HAVING count(*) > 10
+SELECT ward, (SELECT max(name) FROM stays) FROM stays GROUP BY ward HAVING count(*) > 10
 
 -- expect:
 --   error: Refused
---   what: max(age) can only be compared, in HAVING, with a constant
---   at: max(age)
---   fix: HAVING max(age) > 10
+--   what: the value of max(name) is not supported: it is no number
+--   at: max(name)
+--   fix: compare it with a constant, in HAVING

@@ -127,4 +127,6 @@ def _as_fine(
     margin = plan.accuracy.margin_of(figure.name)
     if isinstance(margin, str) or isinstance(column.margin, str):
         return margin == column.margin and plan.accuracy.confidence == was["confidence"]
+    if figure.rank is not None and (margin is None) != (column.margin is None):
+        return False  # a margin that was measured is not one that was asked for
     return all(now <= then for now, then in zip(price, column.price, strict=True))

@@ -17,7 +17,7 @@ from probe_sql.loss import Loss
 from probe_sql.plan.plan import Plan
 from probe_sql.session import Connection
 from probe_sql.vault.meter import VaultMeter
-from tests.session.clinic import build, seeded
+from tests.session.clinic import POLICY, build, seeded
 
 GROUPS, SIZE = 600, 400
 SLACK = 4 * (0.25 / GROUPS) ** 0.5  # four standard errors of a share
@@ -195,6 +195,16 @@ def test_a_person_is_charged_for_all_of_their_rows(tmp_path: Path, database: Pat
         row = explained.as_dict()["values"][0]["epsilon"]
         answer = answered(db.sql(query, margin=400))
         assert answer.privacy.epsilon == pytest.approx(4 * row)
+
+
+def test_a_quantile_is_given_again_with_the_margin_that_it_had(database: Path) -> None:
+    with connect(database, POLICY, analyst="maria") as db:
+        first = answered(db.sql(MEDIAN, epsilon=0.5))
+        again = answered(db.sql(MEDIAN, epsilon=0.5))
+        assert (again.rows, again.ranks) == (first.rows, first.ranks)
+        assert again.privacy.epsilon == 0
+        fixed = answered(db.sql(MEDIAN, epsilon=0.5, margin=90))
+        assert {rows for _, rows in fixed.ranks} == {90}
 
 
 def test_what_is_computed_of_quantiles_has_no_margin(database: Path) -> None:

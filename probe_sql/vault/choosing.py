@@ -119,7 +119,7 @@ class _Powers:
         return [first[j] if j < count else self.power(j) for j in distances]
 
     def power(self, j: int) -> int:
-        """One power."""
+        """exp(-rate j), from the two tables."""
         return _product(self.coarse[j // _BLOCK], self.fine[j % _BLOCK], self.bits)
 
 

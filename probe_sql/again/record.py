@@ -56,7 +56,7 @@ class Record:
     asked: Mapping[str, Any]  # the accuracy options
     guarantee: Guarantee
     trace: tuple[Step, ...]
-    returned: Ints  # places in the key domain
+    returned: Ints  # indexes in the key domain
     certain: Ints | None
     values: Mapping[str, Value]
     columns: Mapping[str, Column]
@@ -206,9 +206,9 @@ def priced(plan: Plan, groups: int) -> Any:
     return price
 
 
-def _mask(places: Ints, size: int) -> Mask:
+def _mask(indexes: Ints, size: int) -> Mask:
     found: Mask = np.zeros(size, dtype=np.bool_)
-    found[places] = True
+    found[indexes] = True
     return found
 
 

@@ -39,9 +39,9 @@ def composed(
     rows, margins = [], []
     raw = tuple(row[:width] for row in found.rows)
     for row in found.rows:
-        places = row[width:]
+        row_numbers = row[width:]
         cells = [
-            _cell(origin, value, places, sources, confidence is not None)
+            _cell(origin, value, row_numbers, sources, confidence is not None)
             for origin, value in zip(origins, row[:width], strict=True)
         ]
         rows.append(tuple(cell[0] for cell in cells))
@@ -156,19 +156,21 @@ def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float |
 
 
 def _cell(
-    origin: Origin, value: Any, places: Sequence[Any], sources: Sequence[Answer], margins: bool
+    origin: Origin, value: Any, row_numbers: Sequence[Any], sources: Sequence[Answer], margins: bool
 ) -> tuple[Any, float | None]:
     """A value as it is shown, and its margin."""
     if origin.kind != "linear" or value is None or not margins:
         return value, None
     total = float(origin.slack)
     for term in origin.terms:
-        place = places[term.source]
-        margin = None if place is None else sources[term.source].margins[place][term.column]
+        row_number = row_numbers[term.source]
+        margin = (
+            None if row_number is None else sources[term.source].margins[row_number][term.column]
+        )
         if margin is None:
             return value, None
         total += abs(float(term.factor)) * margin
     plain = origin.plain
     if plain is not None:
-        return sources[plain.source].rows[places[plain.source]][plain.column], total
+        return sources[plain.source].rows[row_numbers[plain.source]][plain.column], total
     return value, total

@@ -34,6 +34,7 @@ from probe_sql.sql.script import (
 )
 from probe_sql.sql.text import Text
 from probe_sql.sql.unsupported import check_parts
+from probe_sql.text import normal_name
 
 MOST_BLOCKS = 32
 _MOST_NODES = 20_000
@@ -226,8 +227,8 @@ class _Splitter:
         if sum(1 for _ in node.walk()) > _MOST_NODES:
             raise Refused("a private block is too large", fix="use fewer subqueries", span=span)
         number = len(self._blocks) + 1
-        taken = {block.name.lower() for block in self._blocks}
-        known = name if name is not None and name.lower() not in taken else f"block {number}"
+        taken = {normal_name(block.name) for block in self._blocks}
+        known = name if name is not None and normal_name(name) not in taken else f"block {number}"
         block = Block(number, known, node, holes, span)
         self._blocks.append(block)
         if span is not None:
@@ -261,7 +262,7 @@ class _Splitter:
             )
         found: dict[str, _Cte] = {}
         for cte in clause.expressions:
-            key = cte.alias.lower()
+            key = normal_name(cte.alias)
             if self._policy.find_table(cte.alias) is not None and self._shadow is None:
                 self._shadow = Refused(
                     f"a CTE may not have the name of the private table {cte.alias}",
@@ -292,7 +293,7 @@ class _Splitter:
         return cte.part
 
     def _keep_ctes(self, node: exp.Query, own: Mapping[str, _Cte], inline: bool) -> None:
-        """Leave those names of WITH in place that are used outside."""
+        """Keep those names of WITH that are used outside."""
         kept = [
             exp.CTE(this=cte.part.tree, alias=cte.alias.copy())
             for cte in own.values()
@@ -302,50 +303,50 @@ class _Splitter:
 
     # --- FROM ---
 
-    def _named(self, place: exp.Expr, env: _Env) -> _Part:
+    def _named(self, item: exp.Expr, env: _Env) -> _Part:
         """What a table or subquery of FROM is."""
-        if isinstance(place, exp.Subquery):
-            return self._query(place.this, env, place.alias or None, inline=True)
-        if not isinstance(place, exp.Table) or not isinstance(place.this, exp.Identifier):
+        if isinstance(item, exp.Subquery):
+            return self._query(item.this, env, item.alias or None, inline=True)
+        if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             return _Part("outside")  # what may stand there is checked where it is rendered
-        check_parts(place, ("this", "alias", "joins"), self._source, "a table")
-        if place.name.lower() in env:
-            return self._used(env[place.name.lower()])
-        if self._policy.find_table(place.name) is not None:
+        check_parts(item, ("this", "alias", "joins"), self._source, "a table")
+        if normal_name(item.name) in env:
+            return self._used(env[normal_name(item.name)])
+        if self._policy.find_table(item.name) is not None:
             return _Part("rows")
-        if self._policy.find_public(place.name) is not None:
+        if self._policy.find_public(item.name) is not None:
             return _Part("outside")
-        raise no_table(self._policy, place.name, self._source.span(place))
+        raise no_table(self._policy, item.name, self._source.span(item))
 
-    def _outside_source(self, place: exp.Expr, part: _Part, env: _Env, inline: bool) -> None:
+    def _outside_source(self, item: exp.Expr, part: _Part, env: _Env, inline: bool) -> None:
         """A name of FROM where the SELECT is outside: blocks by their tables."""
-        if isinstance(place, exp.Subquery):
+        if isinstance(item, exp.Subquery):
             if part.block is None:
-                place.set("this", part.tree)
+                item.set("this", part.tree)
                 return
-            alias = place.args.get("alias") or exp.TableAlias(
+            alias = item.args.get("alias") or exp.TableAlias(
                 this=exp.to_identifier(part.block.table)
             )
-            place.replace(_table(part.block.table, alias))
+            item.replace(_table(part.block.table, alias))
             return
-        if not isinstance(place, exp.Table) or not isinstance(place.this, exp.Identifier):
+        if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             return
-        cte = env.get(place.name.lower())
+        cte = env.get(normal_name(item.name))
         if cte is None:
-            public = self._policy.find_public(place.name)
+            public = self._policy.find_public(item.name)
             assert public is not None
             self._public[public.name] = None
             return
-        alias = place.args.get("alias") or exp.TableAlias(this=exp.to_identifier(cte.name))
+        alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier(cte.name))
         columns = alias.args.get("columns") or cte.alias.args.get("columns")
         if columns:
             alias = exp.TableAlias(this=alias.this, columns=[c.copy() for c in columns])
         if part.block is not None:
-            place.set("this", exp.to_identifier(part.block.table))
-            place.set("alias", alias)
+            item.set("this", exp.to_identifier(part.block.table))
+            item.set("alias", alias)
         elif inline:
             tree = self._query(cte.node.copy(), cte.env, cte.name, inline=True).tree
-            place.replace(exp.Subquery(this=tree, alias=alias))
+            item.replace(exp.Subquery(this=tree, alias=alias))
 
     def _outside_expression(self, query: exp.Query, env: _Env, inline: bool) -> None:
         """A subquery in an expression of a SELECT that is outside."""
@@ -362,41 +363,39 @@ class _Splitter:
             tree = exp.Subquery(this=tree)
         query.replace(tree)
 
-    def _private_source(self, place: exp.Expr, part: _Part, env: _Env) -> tuple[Hole, ...]:
+    def _private_source(self, item: exp.Expr, part: _Part, env: _Env) -> tuple[Hole, ...]:
         """A name of FROM beside private rows: those as they are, a block as a released table."""
-        if isinstance(place, exp.Subquery) and part.block is None:
-            place.set("this", part.tree)
+        if isinstance(item, exp.Subquery) and part.block is None:
+            item.set("this", part.tree)
             if part.kind == "outside" and self._holds_block(part.tree):
-                raise self._not_a_block(place)
+                raise self._not_a_block(item)
             return part.holes
-        alias = place.args.get("alias")
+        alias = item.args.get("alias")
         if part.block is not None:
-            hole = self._new_hole(
-                "table", everything_of(part.block.table), place, part.block.number
-            )
-            alias = alias or exp.TableAlias(this=exp.to_identifier(place.name or part.block.table))
-            place.replace(self._at(_table(hole.name, alias), place))
+            hole = self._new_hole("table", everything_of(part.block.table), item, part.block.number)
+            alias = alias or exp.TableAlias(this=exp.to_identifier(item.name or part.block.table))
+            item.replace(self._at(_table(hole.name, alias), item))
             return (hole,)
-        cte = env.get(place.name.lower()) if isinstance(place, exp.Table) else None
+        cte = env.get(normal_name(item.name)) if isinstance(item, exp.Table) else None
         if cte is None:
             return ()
         again = self._query(cte.node.copy(), cte.env, cte.name, inline=True)
         if again.kind == "outside" and self._holds_block(again.tree):
-            raise self._not_a_block(place)
+            raise self._not_a_block(item)
         alias = alias or exp.TableAlias(this=exp.to_identifier(cte.name))
-        place.replace(exp.Subquery(this=again.tree, alias=alias))
+        item.replace(exp.Subquery(this=again.tree, alias=alias))
         return again.holes
 
     def _holds_block(self, tree: exp.Query | None) -> bool:
         assert tree is not None
         return any(table.name.startswith(BLOCK) for table in tree.find_all(exp.Table))
 
-    def _not_a_block(self, place: exp.Expr) -> Refused:
+    def _not_a_block(self, item: exp.Expr) -> Refused:
         return Refused(
             "a private table cannot be joined with what was made of released values",
             why="it has no key by which a private row meets at most one of its rows",
             fix="WHERE column IN (SELECT ... FROM ...), or join outside of the block",
-            span=self._source.span(place),
+            span=self._source.span(item),
         )
 
     # --- holes ---
@@ -433,7 +432,7 @@ class _Splitter:
         return Hole(f"{HOLE}{self._holes}", kind, query, self._source.span(at), block)
 
     def _at(self, node: exp.Expr, old: exp.Expr) -> exp.Expr:
-        """The node with the place of another, for messages that underline it."""
+        """The node with the span of another, for messages that underline it."""
         span = self._source.span(old)
         if span is not None:
             node.meta.update(start=span.start, end=span.end - 1)

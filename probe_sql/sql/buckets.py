@@ -78,8 +78,8 @@ def bucketed(
     if stair is value.ast:
         image = _POINT.copy()
     else:
-        place = next(i for i, each in enumerate(value.ast.walk()) if each is stair)
-        next(each for i, each in enumerate(image.walk()) if i == place).replace(_POINT.copy())
+        index = next(i for i, each in enumerate(value.ast.walk()) if each is stair)
+        next(each for i, each in enumerate(image.walk()) if i == index).replace(_POINT.copy())
     grid = int(steps.grid)
     return GroupKey(
         name,

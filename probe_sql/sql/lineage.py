@@ -14,8 +14,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.sql.script import BLOCK, aggregates
+from probe_sql.text import normal_name
 
-ROW = "probe_sql_row_"  # and a number: the place of a block's row, beside the columns
+ROW = "probe_sql_row_"  # and a number: the number of a row of a block, beside the columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ class _Scope:
         return all(one.public for one in self.named)
 
     def column(self, node: exp.Column) -> Origin:
-        table, name = node.table.lower(), node.name.lower()
-        owners = [one for one in self.named if not table or one.name.lower() == table]
+        table, name = normal_name(node.table), normal_name(node.name)
+        owners = [one for one in self.named if not table or normal_name(one.name) == table]
         found = [one.columns[name] for one in owners if name in one.columns]
         if len(found) == 1 or (found and name in self.joined):
             return found[0]
@@ -96,7 +97,7 @@ def lineage(query: exp.Query, tables: Mapping[str, Sequence[tuple[str, bool]]]) 
 
 
 def with_rows(query: exp.Query, found: Lineage) -> exp.Query:
-    """The query with the places of the blocks' rows as further columns."""
+    """The query with the row numbers of the blocks as further columns."""
     if not found.sources:
         return query
     select = query.copy()
@@ -124,7 +125,7 @@ class _Reader:
             inner = self.read(cte.this, known, top=False)
             names = _names(cte.this, cte.args["alias"], len(inner.columns))
             public = all(origin == EXACT for origin in inner.columns) and self._public(cte.this)
-            known[cte.alias.lower()] = (names, list(inner.columns), public)
+            known[normal_name(cte.alias)] = (names, list(inner.columns), public)
         if isinstance(query, exp.SetOperation):
             left, right = (
                 self.read(query.args[s], known, top=False) for s in ("this", "expression")
@@ -147,7 +148,7 @@ class _Reader:
         scope = self._scope(select, ctes)
         rows = top and not aggregates(select) and not select.args.get("distinct")
         blocks = [one for one in scope.named if one.block is not None and rows]
-        places = {one.name.lower(): index for index, one in enumerate(blocks)}
+        numbers = {normal_name(one.name): index for index, one in enumerate(blocks)}
         columns: list[Origin] = []
         for item in select.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
@@ -161,9 +162,9 @@ class _Reader:
         if not rows:
             columns = [origin if origin == EXACT else DERIVED for origin in columns]
             return Lineage(tuple(columns))
-        placed = [_placed(origin, scope, places) for origin in columns]
+        numbered = [_numbered(origin, scope, numbers) for origin in columns]
         sources = tuple((one.name, one.block) for one in blocks if one.block is not None)
-        return Lineage(tuple(placed), sources)
+        return Lineage(tuple(numbered), sources)
 
     def _scope(
         self, select: exp.Select, ctes: Mapping[str, tuple[list[str], list[Origin], bool]]
@@ -171,50 +172,52 @@ class _Reader:
         scope = _Scope()
         clause = select.args.get("from_")
         joins = select.args.get("joins") or []
-        for place in [*([clause.this] if clause else []), *(join.this for join in joins)]:
-            scope.named.append(self._named(place, ctes, len(scope.named)))
+        for item in [*([clause.this] if clause else []), *(join.this for join in joins)]:
+            scope.named.append(self._named(item, ctes, len(scope.named)))
         for join in joins:
-            scope.joined |= {name.name.lower() for name in join.args.get("using") or []}
+            scope.joined |= {normal_name(name.name) for name in join.args.get("using") or []}
         return scope
 
     def _named(
-        self, place: exp.Expr, ctes: Mapping[str, tuple[list[str], list[Origin], bool]], index: int
+        self, item: exp.Expr, ctes: Mapping[str, tuple[list[str], list[Origin], bool]], index: int
     ) -> _Named:
-        alias = place.alias_or_name
-        renamed = isinstance(place.args.get("alias"), exp.TableAlias) and bool(
-            place.args["alias"].args.get("columns")
+        alias = item.alias_or_name
+        renamed = isinstance(item.args.get("alias"), exp.TableAlias) and bool(
+            item.args["alias"].args.get("columns")
         )
-        if isinstance(place, exp.Table) and place.name.lower() in ctes:
-            names, origins, public = ctes[place.name.lower()]
+        if isinstance(item, exp.Table) and normal_name(item.name) in ctes:
+            names, origins, public = ctes[normal_name(item.name)]
             return _Named(alias, dict(zip(names, origins, strict=False)), public)
-        if isinstance(place, exp.Table) and place.name in self.tables:
-            columns = self.tables[place.name]
-            block = place.name.startswith(BLOCK)
-            own = {"rowid"} & {name.lower() for name, _ in columns}
+        if isinstance(item, exp.Table) and item.name in self.tables:
+            columns = self.tables[item.name]
+            block = item.name.startswith(BLOCK)
+            own = {"rowid"} & {normal_name(name) for name, _ in columns}
             if renamed or own:
                 return _Named(alias, {}, not block)
             origins_ = {
-                name.lower(): Origin("linear", (Term(Fraction(1), index, at),)) if one else EXACT
+                normal_name(name): Origin("linear", (Term(Fraction(1), index, at),))
+                if one
+                else EXACT
                 for at, (name, one) in enumerate(columns)
             }
-            return _Named(alias, origins_, not block, place.name if block else None)
-        if isinstance(place, exp.Subquery):
-            inner = self.read(place.this, ctes, top=False)
-            names = _names(place.this, place.args.get("alias"), len(inner.columns))
-            public = self._public(place.this)
+            return _Named(alias, origins_, not block, item.name if block else None)
+        if isinstance(item, exp.Subquery):
+            inner = self.read(item.this, ctes, top=False)
+            names = _names(item.this, item.args.get("alias"), len(inner.columns))
+            public = self._public(item.this)
             return _Named(alias, dict(zip(names, inner.columns, strict=False)), public)
-        return _Named(alias, {}, isinstance(place, exp.Values))
+        return _Named(alias, {}, isinstance(item, exp.Values))
 
     def _star(self, star: exp.Expr, scope: _Scope) -> list[Origin]:
-        """The columns of `*` in DuckDB's order: those of USING once, at their first place."""
+        """The columns of `*` in DuckDB's order: those of USING once, where they first stand."""
         inner = star.this if isinstance(star, exp.Column) else star
         if any(value for key, value in inner.args.items() if key != "this"):
             return [DERIVED] * 1000  # some were left out or changed: their number will not fit
-        table = star.table.lower() if isinstance(star, exp.Column) else ""
+        table = normal_name(star.table) if isinstance(star, exp.Column) else ""
         found: list[Origin] = []
         seen: set[str] = set()
         for one in scope.named:
-            if table and one.name.lower() != table:
+            if table and normal_name(one.name) != table:
                 continue
             for name, origin in one.columns.items():
                 if name in scope.joined and name in seen and not table:
@@ -309,20 +312,20 @@ def _sum(left: Origin | None, right: Origin | None, sign: Fraction) -> Origin | 
         return None
     factors: dict[tuple[int, int], Fraction] = {}
     for term in (*left.terms, *right.terms):
-        place = (term.source, term.column)
-        factors[place] = factors.get(place, Fraction(0)) + term.factor
-    terms = tuple(Term(factor, *place) for place, factor in factors.items() if factor)
+        at = (term.source, term.column)
+        factors[at] = factors.get(at, Fraction(0)) + term.factor
+    terms = tuple(Term(factor, *at) for at, factor in factors.items() if factor)
     return Origin("linear", terms, left.offset + right.offset, left.slack + right.slack)
 
 
-def _placed(origin: Origin, scope: _Scope, places: Mapping[str, int]) -> Origin:
-    """A linear origin by the places of its blocks among the sources; derived without one."""
+def _numbered(origin: Origin, scope: _Scope, numbers: Mapping[str, int]) -> Origin:
+    """A linear origin by the numbers of its blocks among the sources; derived without one."""
     terms = []
     for term in origin.terms:
-        place = places.get(scope.named[term.source].name.lower())
-        if place is None:
+        number = numbers.get(normal_name(scope.named[term.source].name))
+        if number is None:
             return DERIVED
-        terms.append(replace(term, source=place))
+        terms.append(replace(term, source=number))
     return replace(origin, terms=tuple(terms))
 
 
@@ -330,7 +333,7 @@ def _names(query: exp.Expr, alias: exp.Expr | None, count: int) -> list[str]:
     """The names of a query's columns, as far as they are plain."""
     listed = alias.args.get("columns") if alias is not None else None
     if listed:
-        return [name.name.lower() for name in listed]
+        return [normal_name(name.name) for name in listed]
     inner = query
     while isinstance(inner, exp.Subquery | exp.SetOperation):
         inner = inner.this

@@ -115,7 +115,7 @@ class Outputs:
         return self._hide(self._output(node, text_of(node)))
 
     def _hide(self, output: Output) -> int:
-        """The place of an output that is not shown, shared with an equal one."""
+        """The index of an output that is not shown, shared with an equal one."""
         for index, other in enumerate(self._hidden):
             if (other.name, other.kind, other.among) == (output.name, output.kind, output.among):
                 return len(self.items) + index
@@ -132,7 +132,7 @@ class Outputs:
         leaves: dict[str, exp.Expr] = {}
         self._collect(node, leaves)
         values = [text for text, leaf in leaves.items() if holds_aggregate(leaf, {})]
-        places = {}
+        indexes = {}
         for text, leaf in leaves.items():
             if text in values:
                 called = name if text_of(_unrounded(node)) == text else text
@@ -141,8 +141,8 @@ class Outputs:
             else:
                 hidden = self._keyed(leaf, text)
                 self._check_number(hidden, leaf)
-            places[text] = self._hide(hidden)
-        return Output(name, "derived", derived=self._tree(node, places))
+            indexes[text] = self._hide(hidden)
+        return Output(name, "derived", derived=self._tree(node, indexes))
 
     def _keyed(self, node: exp.Expr, name: str) -> Output:
         """A group key, or what follows from the keys."""
@@ -236,7 +236,7 @@ class Outputs:
         for part in _parts(node):
             self._collect(part, leaves)
 
-    def _tree(self, node: exp.Expr, places: dict[str, int]) -> Derivation:
+    def _tree(self, node: exp.Expr, indexes: dict[str, int]) -> Derivation:
         node = plain(node)
         if self._kind(node) == "number":
             scalar = Expressions(self.source, self.scope).bind(node)
@@ -246,9 +246,9 @@ class Outputs:
                     span=self.source.span(node),
                 )
             return Fixed(scalar.constant if isinstance(scalar.constant, Fraction) else None)
-        if text_of(node) in places:
-            return Released(places[text_of(node)])
-        parts = tuple(self._tree(part, places) for part in _parts(node))
+        if text_of(node) in indexes:
+            return Released(indexes[text_of(node)])
+        parts = tuple(self._tree(part, indexes) for part in _parts(node))
         if isinstance(node, exp.Cast):
             return Around("round", parts, self._cast_digits(node))
         if isinstance(node, exp.Neg):

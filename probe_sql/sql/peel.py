@@ -92,11 +92,11 @@ class _Peeler:
         found = []
         for node in group.expressions:
             if isinstance(node, exp.Literal) and not node.is_string:
-                place = int(node.this) if node.this.isdecimal() and len(node.this) < 6 else 0
-                if not 1 <= place <= len(self.select.expressions):
+                ordinal = int(node.this) if node.this.isdecimal() and len(node.this) < 6 else 0
+                if not 1 <= ordinal <= len(self.select.expressions):
                     raise SqlError(f"GROUP BY {node.this} is not a column of the SELECT list",
                                    span=self.source.span(node))  # fmt: skip
-                item = self.select.expressions[place - 1]
+                item = self.select.expressions[ordinal - 1]
                 node = item.this if isinstance(item, exp.Alias) else item
             elif (
                 isinstance(node, exp.Column) and not node.table and node.name.lower() in self._named

@@ -25,5 +25,5 @@ def width_bucket(value: Scalar, low: Scalar, high: Scalar, n: Scalar, span: Span
         )
     shifted = arithmetic("*", arithmetic("-", value, low, span), n, span)
     whole = apply_function("floor", [divide(shifted, arithmetic("-", high, low, span), span)], span)
-    place = clamp(whole, Fraction(-1), Fraction(count))
-    return cast(arithmetic("+", place, literals.number("1", span), span), "BIGINT", span)
+    bucket = clamp(whole, Fraction(-1), Fraction(count))
+    return cast(arithmetic("+", bucket, literals.number("1", span), span), "BIGINT", span)

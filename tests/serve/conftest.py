@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,3 +128,50 @@ def served(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
         one = Running(make_clinic(built, tmp_path_factory.mktemp("clinic")), Limits()).start()
         yield one
         one.stop()
+
+
+class Process:
+    """`probe-sql serve` on a clinic."""
+
+    def __init__(self, clinic: Path, *words: str) -> None:
+        self.running = subprocess.Popen(
+            [sys.executable, "-m", "probe_sql", "serve", str(clinic / "clinic.duckdb"),
+             "--port", "0", *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.running.stdout is not None
+        line = self.running.stdout.readline()
+        found = re.fullmatch(r"listening on 127.0.0.1:(\d+), database clinic\n", line)
+        assert found is not None, self.running.communicate(timeout=10)
+        self.port = int(found[1])
+        self.address = (
+            f"host=127.0.0.1 port={self.port} user=maria dbname=clinic password='{PASSWORD}'"
+        )
+
+    def connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(self.address, autocommit=True)
+
+    def end(self, how: int = signal.SIGTERM) -> int:
+        self.running.send_signal(how)
+        self.running.communicate(timeout=60)
+        return self.running.returncode
+
+
+Started = Callable[..., Process]
+
+
+@pytest.fixture
+def started(clinic: Path) -> Iterator[Started]:
+    running: list[Process] = []
+
+    def start(*words: str) -> Process:
+        running.append(Process(clinic, *words))
+        return running[-1]
+
+    yield start
+    for one in running:
+        if one.running.poll() is None:
+            one.running.kill()
+            one.running.communicate(timeout=60)

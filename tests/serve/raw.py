@@ -98,6 +98,11 @@ class Raw:
         context.verify_mode = ssl.CERT_NONE
         self.socket = context.wrap_socket(self.socket)
 
+    def enter(self, user: str) -> list[tuple[str, bytes]]:
+        """Begin a session where no password is asked for; returns the messages after it."""
+        self.send(startup(user=user, database="clinic"))
+        return self.until()
+
     def log_in(self, user: str, password: str, **more: str) -> list[tuple[str, bytes]]:
         """Log in; returns the messages after it."""
         self.send(startup(user=user, database="clinic", **more))

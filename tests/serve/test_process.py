@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import duckdb
 import pytest
 
 from probe_sql.serve.users import remove_user
-from tests.serve.conftest import COMMON, PASSWORD
+from tests.serve.conftest import COMMON, Started
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
 
@@ -27,50 +25,6 @@ def slow(conditions: int = 200) -> str:
     """A question that scans for seconds, the longer the more conditions it has."""
     rule = " OR ".join(f"note LIKE '%{number}%x%y%z%{number}%'" for number in range(conditions))
     return f"SELECT ward FROM patients WHERE {rule} GROUP BY ward HAVING count(*) > 100"
-
-
-class Process:
-    """`probe-sql serve` on a clinic."""
-
-    def __init__(self, clinic: Path, *words: str) -> None:
-        self.running = subprocess.Popen(
-            [sys.executable, "-m", "probe_sql", "serve", str(clinic / "clinic.duckdb"),
-             "--port", "0", *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.running.stdout is not None
-        line = self.running.stdout.readline()
-        found = re.fullmatch(r"listening on 127.0.0.1:(\d+), database clinic\n", line)
-        assert found is not None, self.running.communicate(timeout=10)
-        self.address = (
-            f"host=127.0.0.1 port={found[1]} user=maria dbname=clinic password='{PASSWORD}'"
-        )
-
-    def connect(self) -> Any:
-        return psycopg.connect(self.address, autocommit=True)
-
-    def end(self, how: int = signal.SIGTERM) -> int:
-        self.running.send_signal(how)
-        self.running.communicate(timeout=60)
-        return self.running.returncode
-
-
-Started = Callable[..., Process]
-
-
-@pytest.fixture
-def started(clinic: Path) -> Iterator[Started]:
-    running: list[Process] = []
-
-    def start(*words: str) -> Process:
-        running.append(Process(clinic, *words))
-        return running[-1]
-
-    yield start
-    for one in running:
-        if one.running.poll() is None:
-            one.running.kill()
-            one.running.communicate(timeout=60)
 
 
 def remaining(connection: Any) -> float:

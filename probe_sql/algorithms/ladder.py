@@ -71,7 +71,7 @@ class Ladder:
         return mirror.run(self._decide, task, meter)
 
     def _decide(self, task: Task, meter: Meter) -> Outcome:
-        if isinstance(task.formula, Constant):
+        if isinstance(task.formula, Constant) or not task.groups:
             everyone: Mask = np.ones(task.groups, dtype=np.bool_)
             held = walk.value(task.formula, lambda _: everyone, task.groups)
             promise = guarantees.both(task.accuracy, task.capped)

@@ -11,11 +11,11 @@ from typing import Any
 from probe_sql.catalogue import use_of
 from probe_sql.policy import Column, Policy, PublicTable, Table
 from probe_sql.serve import types
-from probe_sql.serve.catalogue_tables import CLASSES
-from probe_sql.serve.settings import SERVER_VERSION
+from probe_sql.serve.catalogue_tables import CLASSES, SETTINGS
 
 _PUBLIC, _CATALOGUE, _STANDARD = 2200, 11, 13  # OIDs of schemas
 _FIRST = 16384  # OID of the first table
+_ARRAY_RECV, _FIRST_RECV = 2400, 3000  # OIDs of functions by which drivers tell arrays from others
 _TYPES = {  # OID: name, name in words, array's OID, category
     types.BOOL: ("bool", "boolean", 1000, "B"), types.INT8: ("int8", "bigint", 1016, "N"),
     types.INT2: ("int2", "smallint", 1005, "N"), types.INT4: ("int4", "integer", 1007, "N"),
@@ -62,6 +62,7 @@ class _Lines:
             self._type(array, "_" + name, "A", -1, element=oid)
             for number, words in ((oid, shown), (array, shown + "[]")):
                 self._insert("main.probe_types", oid=number, shown=words)
+        self._function(_ARRAY_RECV, "array_recv")
         self._insert("pgc.pg_database", oid=1, datname=database, datdba=10, encoding=6,
                      datlocprovider="c", datistemplate=False, datallowconn=True, datconnlimit=-1,
                      dattablespace=1663, datcollate="C", datctype="C")  # fmt: skip
@@ -72,11 +73,8 @@ class _Lines:
             self._insert("pgc.pg_am", oid=oid, amname=name, amtype=kind)
         self._insert("pgc.pg_tablespace", oid=1663, spcname="pg_default", spcowner=10)
         self._insert("pgc.pg_collation", oid=100, collname="default", collnamespace=_CATALOGUE)
-        for name, value in (("server_version", SERVER_VERSION), ("server_version_num", "150000"),
-                            ("standard_conforming_strings", "on"), ("search_path", "public"),
-                            ("server_encoding", "UTF8"), ("timezone", "UTC"),
-                            ("max_index_keys", "32")):  # fmt: skip
-            self._insert("pgc.pg_settings", name=name, setting=value)
+        for name, value in SETTINGS.items():
+            self._insert("pgc.pg_settings", name=name, setting=value, reset_val=value)
         for name, oid in CLASSES.items():
             self._insert("main.probe_classes", oid=oid, name=name)
         tables: Mapping[str, Table | PublicTable] = {**policy.tables, **policy.public}
@@ -89,8 +87,17 @@ class _Lines:
                      typlen=size, typbyval=0 < size <= 8, typtype="b", typcategory=category,
                      typispreferred=False, typisdefined=True, typdelim=",", typrelid=0,
                      typelem=element, typarray=array, typnotnull=False, typbasetype=0,
-                     typtypmod=-1, typndims=0, typcollation=0, typinput="", typoutput="",
-                     typreceive="", typsend="", typsubscript="")  # fmt: skip
+                     typtypmod=-1, typndims=0, typcollation=0,
+                     typinput="array_in" if element else f"{name}in", typoutput="",
+                     typreceive=_ARRAY_RECV if element else _FIRST_RECV + oid, typsend="",
+                     typsubscript="")  # fmt: skip
+        if not element:
+            self._function(_FIRST_RECV + oid, f"{name}recv")
+
+    def _function(self, oid: int, name: str) -> None:
+        self._insert("pgc.pg_proc", oid=oid, proname=name, pronamespace=_CATALOGUE, proowner=10,
+                     prolang=12, prokind="f", prosecdef=False, proretset=False, provolatile="i",
+                     pronargs=1, prorettype=0, proisagg=False)  # fmt: skip
 
     def _table(self, oid: int, database: str, table: Table | PublicTable) -> None:
         public = isinstance(table, PublicTable)
@@ -159,6 +166,14 @@ class _Lines:
                      indisclustered=False, indisvalid=True, indcheckxmin=False, indisready=True,
                      indislive=True, indisreplident=False, indkey=numbers,
                      indoption=[0] * len(numbers))  # fmt: skip
+        for position, number in enumerate(numbers, start=1):
+            part = table.columns[order[number - 1]]
+            type_ = types.oid_of(part.type)
+            self._insert("pgc.pg_attribute", attrelid=oid + 2, attname=part.name,
+                         atttypid=type_, attlen=types.SIZES.get(type_, -1), attnum=position,
+                         attndims=0, atttypmod=-1, attnotnull=False, atthasdef=False,
+                         attidentity="", attgenerated="", attisdropped=False, attislocal=True,
+                         attinhcount=0, attcollation=0)  # fmt: skip
         key = {"constraint_catalog": names["table_catalog"], "constraint_schema": "public",
                "constraint_name": name}  # fmt: skip
         self._insert("std.table_constraints", **names, **key, constraint_type="PRIMARY KEY",

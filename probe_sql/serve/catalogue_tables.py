@@ -6,6 +6,8 @@ Facts about PostgreSQL 15. A column is a VARCHAR unless a letter says otherwise:
 
 from __future__ import annotations
 
+from probe_sql.serve.settings import SERVER_VERSION
+
 # With rows of ours.
 FILLED = {
     "pg_namespace": "oid# nspname nspowner# nspacl{",
@@ -20,8 +22,10 @@ FILLED = {
     "attcollation# attacl{ attoptions{ attfdwoptions{ attmissingval",
     "pg_type": "oid# typname typnamespace# typowner# typlen# typbyval? typtype typcategory "
     "typispreferred? typisdefined? typdelim typrelid# typelem# typarray# typinput typoutput "
-    "typreceive typsend typnotnull? typbasetype# typtypmod# typndims# typcollation# typdefault "
+    "typreceive# typsend typnotnull? typbasetype# typtypmod# typndims# typcollation# typdefault "
     "typsubscript",
+    "pg_proc": "oid# proname pronamespace# proowner# prolang# prokind prosecdef? proretset? "
+    "provolatile pronargs# prorettype# proargtypes[ proargnames{ prosrc proisagg?",
     "pg_description": "objoid# classoid# objsubid# description",
     "pg_constraint": "oid# conname connamespace# contype condeferrable? condeferred? "
     "convalidated? conrelid# contypid# conindid# conparentid# confrelid# confupdtype confdeltype "
@@ -66,8 +70,6 @@ EMPTY = {
     "pg_operator": "oid# oprname oprnamespace# oprowner# oprkind oprleft# oprright# oprresult#",
     "pg_partitioned_table": "partrelid# partstrat partnatts# partdefid# partattrs[",
     "pg_policy": "oid# polname polrelid# polcmd polpermissive? polroles[ polqual polwithcheck",
-    "pg_proc": "oid# proname pronamespace# proowner# prolang# prokind prosecdef? proretset? "
-    "provolatile pronargs# prorettype# proargtypes[ proargnames{ prosrc proisagg?",
     "pg_publication": "oid# pubname pubowner# puballtables?",
     "pg_publication_namespace": "oid# pnpubid# pnnspid#",
     "pg_publication_rel": "oid# prpubid# prrelid# prqual prattrs[",
@@ -88,6 +90,9 @@ EMPTY = {
     "pg_user_mappings": "umid# srvid# srvname umuser# usename",
     "pg_views": "schemaname viewname viewowner definition",
     "pg_indexes": "schemaname tablename indexname tablespace indexdef",
+    "pg_get_keywords": "word catcode catdesc",
+    "pg_show_all_settings": "name setting",
+    "pg_available_extensions": "name default_version installed_version comment",
     "pg_prepared_xacts": "transaction# gid prepared owner database",
 }
 # Of information_schema.
@@ -110,6 +115,8 @@ STANDARD = {
     "constraint_column_usage": "table_catalog table_schema table_name column_name "
     "constraint_catalog constraint_schema constraint_name",
     "views": "table_catalog table_schema table_name view_definition check_option is_updatable",
+    "character_sets": "character_set_catalog character_set_schema character_set_name "
+    "character_repertoire form_of_use default_collate_name",
     "routines": "specific_catalog specific_schema specific_name routine_catalog routine_schema "
     "routine_name routine_type data_type",
     "sequences": "sequence_catalog sequence_schema sequence_name data_type",
@@ -138,6 +145,12 @@ CLASSES = {
     "pg_class": 1259, "pg_type": 1247, "pg_proc": 1255, "pg_attribute": 1249, "pg_namespace": 2615,
     "pg_constraint": 2606, "pg_database": 1262, "pg_trigger": 2620, "pg_rewrite": 2618,
 }  # fmt: skip
+SETTINGS = {
+    "server_version": SERVER_VERSION, "server_version_num": "150000", "search_path": "public",
+    "standard_conforming_strings": "on", "server_encoding": "UTF8", "timezone": "UTC",
+    "max_index_keys": "32",
+}  # fmt: skip
+_SETTINGS_WHEN = " ".join(f"WHEN '{name}' THEN '{value}'" for name, value in SETTINGS.items())
 MACROS = (
     ("format_type", "a, b", "(SELECT max(n.shown) FROM main.probe_types n WHERE n.oid = a)"),
     ("pg_get_userbyid", "a", "'owner'"),
@@ -148,15 +161,19 @@ MACROS = (
      "WHERE c.name = regexp_replace(a::VARCHAR, '^.*[.]', '')))"),
     ("obj_description", "a, b := 'pg_class'", _COMMENT.format("0")),
     ("col_description", "a, b", _COMMENT.format("b")),
-    ("current_setting", "a, b := false",
-     "(SELECT max(s.setting) FROM pgc.pg_settings s WHERE s.name = lower(a))"),
+    ("current_setting", "a, b := false", f"CASE lower(a) {_SETTINGS_WHEN} END"),
     ("to_regtype", "a", "(SELECT max(t.oid) FROM pgc.pg_type t WHERE t.typname = a)"),
     ("to_regclass", "a", "(SELECT max(c.oid) FROM pgc.pg_class c WHERE c.relname = a)"),
     ("_pg_expandarray", "a", "unnest([{'x': v, 'n': i} for v, i in a])"),
     ("array_upper", "a, b", "len(a)"),
     ("array_lower", "a, b", "1"),
     ("pg_encoding_to_char", "a", "'UTF8'"),
-    ("quote_ident", "a", "'\"' || replace(a, '\"', '\"\"') || '\"'"),
+    ("quote_ident", "a", "CASE WHEN regexp_full_match(a, '[a-z_][a-z0-9_$]*') THEN a "
+     "ELSE '\"' || replace(a, '\"', '\"\"') || '\"' END"),
+    ("probe_format", "a, b := '', c := ''",
+     "regexp_replace(regexp_replace(a, '%[IsL]', b::VARCHAR), '%[IsL]', c::VARCHAR)"),
+    ("parse_ident", "a, b := true", "string_split(replace(a, '\"', ''), '.')"),
+    ("generate_subscripts", "a, b", "generate_series(1, len(a))"),
     ("current_schemas", "a", "['public']"),
     ("current_schema", "", "'public'"),
     ("set_config", "a, b, c", "b"),
@@ -171,9 +188,12 @@ MACROS = (
         "pg_collation_is_visible", "pg_operator_is_visible", "pg_opclass_is_visible",
         "pg_ts_config_is_visible", "pg_conversion_is_visible",
     )),
-    *((name, "a, b, c := ''", "true") for name in (
+    # Reading is what is allowed, of whatever is named: the last argument says what is wanted.
+    *((name, "a, b, c := ''",
+       "regexp_matches(lower(coalesce(nullif(c, ''), b::VARCHAR)), "
+       "'^(select|usage|connect|member|set)')") for name in (
         "has_table_privilege", "has_schema_privilege", "has_database_privilege",
-        "has_any_column_privilege", "pg_has_role",
+        "has_any_column_privilege", "has_column_privilege", "pg_has_role",
     )),
     *((name, "a", "false") for name in ("pg_relation_is_publishable", "pg_is_other_temp_schema")),
     ("pg_is_in_recovery", "", "false"),
@@ -193,15 +213,22 @@ MACROS = (
 # Functions of DuckDB that may be called beside those: none of them reads anything but its
 # arguments.
 OWN_MACROS = ("version", "current_database")  # with the names of the server and the database
-RENAMED = {"json_build_object": "json_object", "json_agg": "json_group_array"}
+RENAMED = {"json_build_object": "json_object", "json_agg": "json_group_array",
+           "format": "probe_format"}  # fmt: skip
+# Functions that are tables here, and such as take whole rows, whose answer is not known.
+TABLES = ("pg_get_keywords", "pg_show_all_settings", "pg_available_extensions")
+UNKNOWN = (
+    "_pg_truetypid", "_pg_truetypmod", "_pg_numeric_precision", "_pg_numeric_scale",
+    "_pg_numeric_precision_radix", "_pg_datetime_precision", "_pg_char_max_length",
+)  # fmt: skip
 _PLAIN = """
 abs any array array_agg array_append array_length array_position array_remove array_to_string avg
 bool_and bool_or cardinality cast ceil char_length character_length chr coalesce concat concat_ws
 count date_trunc exists extract first floor generate_series generate_subscripts greatest initcap
 last least left length list list_contains lower ltrim max md5 min mod now nullif
 octet_length overlay position regexp_match regexp_matches regexp_replace replace reverse
-right round row row_number rtrim some split_part starts_with string_agg strpos substr
-substring sum to_char translate trim trunc unnest upper
+right round row row_number rtrim some split_part starts_with string_agg string_to_array strpos
+substr substring sum to_char translate trim trunc unnest upper
 """
 _WORDS = """
 all and as between by case char current_date current_timestamp decimal distinct else end filter from

@@ -140,6 +140,7 @@ async def declare(desk: Desk, given: Statement, values: Sequence[Any]) -> Result
 async def fetch(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """The next rows of a cursor; none are asked for, and none charged, with FETCH 0."""
     wanted = sql.read_fetch(given)
+    desk.cursor(wanted.name)
     if wanted.limit == 0:
         return Result("FETCH 0", (await desk.describe_portal(wanted.name))[0])
     part = await desk.execute(wanted.name, wanted.limit or 0)

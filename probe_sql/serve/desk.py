@@ -337,7 +337,9 @@ class Desk:
         if given.verb == "SHOW":
             return (await self._means.commands["SHOW"](self, given, ())).fields
         if given.verb == "FETCH":
-            return (await self.describe_portal(sql.read_fetch(given).name))[0]
+            name = sql.read_fetch(given).name
+            self.cursor(name)
+            return (await self.describe_portal(name))[0]
         return None
 
     def end_transaction(self) -> None:
@@ -390,6 +392,12 @@ class Desk:
         if name not in self.portals:
             raise Complaint("34000", f"there is no cursor {name!r}", fix="BEGIN, then DECLARE it")
         return self.portals[name]
+
+    def cursor(self, name: str) -> None:
+        """Refuse what FETCH cannot read from: a portal that fetches could lead back to itself."""
+        given = self.portal(name).prepared.statement
+        if given is None or not (self.asks(given) or is_about_catalogue(given)):
+            raise Complaint("34000", f"{name!r} is no cursor of a query", fix="DECLARE one")
 
     def room(self, kept: dict[str, Any], name: str, size: int) -> None:
         """Refuse to keep more than a session may."""

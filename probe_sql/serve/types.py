@@ -138,6 +138,11 @@ def _binary(value: Any, oid: int) -> bytes:
     if oid in (TIMESTAMP, TIMESTAMPTZ):
         moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         return struct.pack("!q", (moment - _ZERO) // timedelta(microseconds=1))
+    if oid in ARRAYS and isinstance(value, list | tuple):
+        cells = [encode(one, ARRAYS[oid], True) for one in value]
+        head = struct.pack("!iiI", 1 if cells else 0, int(None in cells), ARRAYS[oid])
+        parts = [b"\xff\xff\xff\xff" if c is None else struct.pack("!i", len(c)) + c for c in cells]
+        return head + (struct.pack("!ii", len(cells), 1) if cells else b"") + b"".join(parts)
     if oid == TIME:
         whole = value.hour * 3600 + value.minute * 60 + value.second
         return struct.pack("!q", whole * 1_000_000 + value.microsecond)

@@ -5,8 +5,10 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Timer;
+import java.util.TimerTask;
 
-/** What a Java program does with a database: look at it, ask, read in parts, read an error. */
+/** What a Java program does with a database: look at it, ask, read in parts, fail, cancel. */
 public class Ask {
     public static void main(String[] arguments) throws SQLException {
         try (Connection db = DriverManager.getConnection(arguments[0])) {
@@ -44,6 +46,17 @@ public class Ask {
                 asked.executeQuery("SELECT x FROM patients GROUP BY ward HAVING count(*) > 5");
             } catch (SQLException error) {
                 System.out.println("error " + error.getSQLState());
+            }
+            db.rollback();
+            try (Statement asked = db.createStatement()) {
+                new Timer(true).schedule(new TimerTask() {
+                    @Override public void run() {
+                        try { asked.cancel(); } catch (SQLException error) { }
+                    }
+                }, 500);
+                asked.executeQuery(arguments[1]);
+            } catch (SQLException error) {
+                System.out.println("cancelled " + error.getSQLState());
             }
         }
     }

@@ -97,6 +97,9 @@ VALUES = st.one_of(
     st.tuples(st.just(t.TEXT), NAMES),
     st.tuples(st.just(t.DATE), st.dates()),
     st.tuples(st.just(t.TIMESTAMP), st.datetimes()),
+    st.tuples(st.just(t.TIME), st.times()),
+    st.tuples(st.just(1016), st.lists(st.none() | st.integers(-(2**63), 2**63 - 1))),
+    st.tuples(st.just(1009), st.lists(st.none() | NAMES)),
 )
 
 

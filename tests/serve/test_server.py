@@ -358,3 +358,14 @@ def test_how_sure_a_value_is_comes_as_columns(served: Running, binary: bool) -> 
         assert low <= value <= high
         assert high - low == pytest.approx(2 * margin)
         assert certain in (True, False)
+
+
+def test_a_portal_that_fetches_from_itself_is_refused(served: Running) -> None:
+    with raw.Raw(served.host, served.port) as client:
+        client.log_in("maria", PASSWORD)
+        loop = raw.parse("p", "FETCH 1 FROM p"), raw.bind("p", "p")
+        for last in (raw.execute("p"), raw.describe("P", "p"), raw.describe("S", "p")):
+            client.send(*loop, last, raw.SYNC)
+            assert raw.error_of(client.until())["C"] == "34000"
+            client.send(raw.query("DEALLOCATE ALL"))
+            client.until()

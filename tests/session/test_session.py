@@ -249,3 +249,12 @@ def test_connecting_checks_public_keys_once(path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(DuckDBBackend, "check_public_keys", counted)
     connect(path, POLICY).close()
     assert len(checked) == 1
+
+
+@pytest.mark.parametrize("algorithm", NAMES)
+def test_a_condition_that_leaves_no_group_gives_none(tmp_path: Path, algorithm: str) -> None:
+    query = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 10 AND ward = 'Z'"
+    with connect(build(tmp_path), POLICY, analyst="maria") as db:
+        answer = db.sql(query, algorithm=algorithm)
+    assert isinstance(answer, Answer)
+    assert answer.rows == ()

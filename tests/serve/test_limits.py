@@ -103,14 +103,14 @@ def test_types_of_parameters_are_guessed_so_often_and_no_more(served: Running) -
         desks = [one.desk for one in served.server._conversations.values()]
         analyst = next(desk.analyst for desk in desks if desk is not None)
         plans = 0
-        plan = analyst.session.plan
+        question = analyst.session.question
 
         def counted(*given: Any, **more: Any) -> Any:
             nonlocal plans
             plans += 1
-            return plan(*given, **more)
+            return question(*given, **more)
 
-        vars(analyst.session)["plan"] = counted
+        vars(analyst.session)["question"] = counted
         analyst.parameter_types(query, places, [0] * 40, {}, Stop())
     assert plans == 50
 

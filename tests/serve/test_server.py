@@ -278,6 +278,7 @@ def test_who_pays_is_who_logged_in(served: Running) -> None:
     with psycopg.connect(served.address("noor"), autocommit=True) as db:
         before = remaining(db)
         db.execute("SET application_name = 'maria'")
+        db.execute("SET probe.fresh = true")
         db.execute(DISEASES)
         assert remaining(db) < before
         assert db.execute("SHOW session_authorization").fetchone() == ("noor",)

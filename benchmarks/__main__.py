@@ -13,6 +13,7 @@ COMMANDS = {
     "scale": "scan time against rows, on DuckDB and on Spark",
     "people": "what protecting people costs, on the campus and retail workloads",
     "questions": "fifteen questions on the stand-in data, by probe with fpr and ladder with fdr",
+    "serving": "the server under load, killed in the middle, and what the wire adds",
     "peers": "what values cost here, with OpenDP and with SmartNoise, at equal margins",
 }
 

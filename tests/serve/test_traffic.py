@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,17 +10,21 @@ from pathlib import Path
 import pytest
 
 from probe_sql.owner import record
+from probe_sql.serve import types
 from probe_sql.serve.connection import Limits
 from probe_sql.serve.users import add_user
+from tests.audit.test_hostile import corpus
 from tests.serve import raw
 from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
 from tests.session import clinic as small
+from tests.session.clinic import SECRET
 from tests.session.test_canary import PROBES, needles
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
 
 HOSTILE = (
     *PROBES,
+    *(attack.sql for attack in corpus()),
     "SELECT * FROM patients",
     "SELECT note FROM patients",
     "SELECT max(cost) FROM patients",
@@ -37,6 +42,14 @@ HOSTILE = (
     "COPY patients TO STDOUT",
     "DECLARE c CURSOR WITH HOLD FOR SELECT note FROM patients",
 )
+
+
+def sentinels() -> list[bytes]:
+    """What occurs once in the data, as text and in every binary form that the wire has."""
+    wide = (struct.pack(form, SECRET) for form in ("!i", "!q", "!f", "!d"))
+    numeric = types.encode(SECRET, types.NUMERIC, True)
+    assert numeric is not None
+    return [*(needle.encode() for needle in needles()), *wide, numeric[8:]]
 
 
 @pytest.fixture
@@ -58,6 +71,7 @@ def test_no_exact_value_is_ever_on_the_wire_or_in_a_file_of_the_server(
     with raw.Raw(small_clinic.host, small_clinic.port) as client:
         said = client.log_in("maria", PASSWORD)
         for query in HOSTILE:
+            query = query.replace("\0", "")
             client.send(raw.query(query))
             said += client.until()
             asked = raw.parse("", query), raw.describe("S", ""), raw.bind("", "", results=(1,))
@@ -69,8 +83,10 @@ def test_no_exact_value_is_ever_on_the_wire_or_in_a_file_of_the_server(
         for file in (small_clinic.folder / "clinic.duckdb.ledger.answers").iterdir()
     )
     assert len(traffic) > 10_000
-    for needle in needles():
-        assert needle.encode() not in traffic + kept + small_clinic.log.encode()
+    everything = traffic + kept + small_clinic.log.encode()
+    for needle in sentinels():
+        assert needle not in everything
+    assert len(HOSTILE) > 300
     log = small_clinic.log
     assert "SELECT" not in log
     for word in ("seconds", "duration", "rows", "bytes"):
@@ -89,6 +105,7 @@ def test_what_clients_were_told_is_what_the_ledger_says(serve: Serve) -> None:
                 db.add_notice_handler(
                     lambda notice: told.append(float(notice.message_primary.split()[1]))
                 )
+                db.execute("SET probe.fresh = true")
                 for _ in range(4):
                     db.execute("EXPLAIN " + COMMON)
                     db.execute("SELECT relname FROM pg_class").fetchall()
@@ -109,3 +126,10 @@ def test_what_clients_were_told_is_what_the_ledger_says(serve: Serve) -> None:
     ]
     assert len(told) == len(charged) == 64
     assert sum(told) == pytest.approx(sum(charged), rel=1e-3)  # notices show four digits
+
+
+@pytest.mark.parametrize("oid", [types.INT4, types.INT8, types.FLOAT8, types.NUMERIC, types.TEXT])
+@pytest.mark.parametrize("binary", [False, True])
+def test_the_search_would_find_an_exact_value(oid: int, binary: bool) -> None:
+    sent = types.encode(SECRET, oid, binary) or b""
+    assert any(needle in sent for needle in sentinels())

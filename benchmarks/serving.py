@@ -1,0 +1,206 @@
+"""The server under load: many clients on one budget, killed in the middle, and what the wire adds.
+
+    python -m benchmarks serving --clients 64 --seconds 600
+
+Clients mix EXPLAIN, the catalogue and fresh questions. What they were told in all must be what the
+ledger says; then the server is killed while they ask, started again, and the sums are compared
+once more. Who was killed before being told was charged all the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from probe_sql import connect
+from probe_sql.owner import build_demo, record
+
+QUESTION = (
+    "SELECT ward FROM patients GROUP BY ward HAVING count(*) > {} WITH ACCURACY (fresh = true)"
+)
+CATALOGUE = "SELECT relname FROM pg_class WHERE relkind = 'r'"
+BUDGET = 100_000.0  # so that it lasts
+
+
+@dataclass
+class Told:
+    """What clients saw: seconds by kind of statement, what they were charged, what went wrong."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    charged: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Served:
+    """`probe-sql serve` on a clinic in a folder, without login, and its clients."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.source = folder / "clinic.duckdb"
+        self.policy = folder / "clinic.toml"
+        self.start()
+
+    def start(self) -> None:
+        """Start the server and wait until it listens."""
+        words = ["serve", str(self.source), "--port", "0", "--no-login"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "probe_sql", *words], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        found = re.search(r":(\d+),", self.process.stdout.readline())
+        assert found is not None
+        self.port = int(found[1])
+
+    def connect(self, number: int = 0) -> Any:
+        """A client, under a name of its own."""
+        import psycopg
+
+        address = f"host=127.0.0.1 port={self.port} user=analyst{number} dbname=clinic"
+        return psycopg.connect(address, autocommit=True)
+
+    def memory(self) -> int:
+        """The most memory that the server has had, in MB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) // 1024
+
+    def end(self, how: int) -> None:
+        """Send a signal and wait."""
+        self.process.send_signal(how)
+        self.process.wait(120)
+
+
+def client(served: Served, number: int, until: float, told: Told) -> None:
+    """Ask until the time is over, or the server is gone."""
+    chance = random.Random(number)
+    try:
+        with served.connect(number) as db:
+            said: list[str] = []
+            db.add_notice_handler(lambda notice: said.append(notice.message_primary))
+            while time.monotonic() < until:
+                kind = chance.choice(("explain", "catalogue", "question"))
+                question = QUESTION.format(chance.randrange(10, 1000))
+                sql = {"explain": f"EXPLAIN {question}", "catalogue": CATALOGUE}.get(kind, question)
+                said.clear()
+                began = time.monotonic()
+                db.execute(sql).fetchall()
+                took = time.monotonic() - began
+                charges = [float(one.split()[1]) for one in said if one.startswith("epsilon ")]
+                with told.lock:
+                    told.seconds.setdefault(kind, []).append(took)
+                    told.charged += charges
+    except Exception as error:
+        with told.lock:
+            told.failures.append(f"{type(error).__name__}: {error}")
+
+
+def crowd(served: Served, clients: int, seconds: float, told: Told) -> list[threading.Thread]:
+    """Clients that ask for so many seconds."""
+    until = time.monotonic() + seconds
+    threads = [
+        threading.Thread(target=client, args=(served, number, until, told), daemon=True)
+        for number in range(clients)
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def answered(served: Served) -> list[float]:
+    """What the ledger charged for answers."""
+    entries = record(served.source, served.policy)
+    return [entry.charged for entry in entries if entry.outcome == "answered"]
+
+
+def wire(served: Served, times: int) -> dict[str, tuple[float, float]]:
+    """Median seconds of the same statements in this process and over the wire."""
+    found = {}
+    with connect(served.source, served.policy, analyst="analyst0") as here, served.connect() as db:
+        for kind, text in (("explain", "EXPLAIN " + QUESTION), ("question", QUESTION)):
+            inside: list[float] = []
+            outside: list[float] = []
+            for number in range(times):  # in turns, so that both see the same machine
+                sql = text.format(5000 + number)
+                for measured, ask in ((inside, here.sql), (outside, db.execute)):
+                    began = time.monotonic()
+                    ask(sql)
+                    measured.append(time.monotonic() - began)
+            found[kind] = statistics.median(inside), statistics.median(outside)
+    return found
+
+
+def main(words: list[str]) -> int:
+    """Run the load, the kill and the comparison; print figures; 1 where a sum is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks serving", description=__doc__)
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--times", type=int, default=50)
+    given = parser.parse_args(words)
+    folder = Path(tempfile.mkdtemp(prefix="probe-sql-serving-"))
+    os.environ["XDG_STATE_HOME"] = str(folder / "state")
+    build_demo(folder)
+    policy = (folder / "clinic.toml").read_text()
+    policy = re.sub(r"(?ms)^\[budget\.analysts\].*?(?=^\[)", "", policy)
+    policy = re.sub(r"(?m)^epsilon = .*$", f"epsilon = {BUDGET}\nholds = 1000", policy, count=1)
+    (folder / "clinic.toml").write_text(policy)
+    for file in folder.iterdir():
+        file.chmod(0o700 if file.is_dir() else 0o600)
+    served = Served(folder)
+    try:
+        told = Told()
+        for thread in crowd(served, given.clients, given.seconds, told):
+            thread.join()
+        for kind, seconds in sorted(told.seconds.items()):
+            middle, worst = statistics.median(seconds), max(seconds)
+            print(f"{kind}: {len(seconds)}, median {middle:.3f} s, at most {worst:.2f} s")
+        book = answered(served)
+        spent, booked = sum(told.charged), sum(book)
+        print(f"failures: {len(told.failures)} {told.failures[:2]}; at most {served.memory()} MB")
+        print(
+            f"told {len(told.charged)} charges of {spent:.4f}, ledger {len(book)} of {booked:.4f}"
+        )
+        right = len(told.charged) == len(book) and abs(spent - booked) < 1e-3 * booked
+        print("the sums agree" if right else "THE SUMS DIFFER")
+        for kind, (inside, outside) in wire(served, given.times).items():
+            print(f"{kind}: {1000 * inside:.2f} ms here, {1000 * outside:.2f} ms over the wire")
+        before, told = answered(served), Told()
+        threads = crowd(served, given.clients, 3600, told)
+        time.sleep(min(15.0, given.seconds))
+        served.end(signal.SIGKILL)
+        for thread in threads:
+            thread.join(60)
+        served.start()
+        with contextlib.closing(served.connect()) as db:
+            db.execute("SHOW probe.remaining").fetchone()
+        after = answered(served)[len(before) :]
+        entries = record(served.source, served.policy)
+        untold = [e for e in entries if e.outcome != "answered"]
+        kept = sum(told.charged) <= 1.001 * sum(after) and len(told.charged) <= len(after)
+        print(
+            f"killed: told {len(told.charged)} charges of {sum(told.charged):.4f}, ledger"
+            f" {len(after)} answers of {sum(after):.4f}, and {len(untold)} that were not"
+            f" answered, charged {sum(e.charged for e in untold):.4f}"
+        )
+        print("no charge was lost" if kept else "A CHARGE WAS LOST")
+        return 0 if right and kept else 1
+    finally:
+        served.end(signal.SIGTERM)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

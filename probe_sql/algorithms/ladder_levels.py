@@ -17,9 +17,11 @@ class Tuning:
 
     `ratio`: between the epsilons of two levels. `start`: region of the first level, in ranges.
     `width`: over how many noise scales above the line a group comes to count as true.
-    `margin`, `growth`, `near`: standard errors kept between the sum and its bound, how many
-    more where the sum was near for an octave (for more octaves, as their power `slowing`), and
-    how near that is, in standard errors.
+    `margin`, `growth`, `patience`, `near`: standard errors kept between the sum and its bound,
+    how many more where the sum was near for an octave beyond `patience` octaves (for more
+    octaves, as their power `slowing`), and how near that is, in standard errors.
+    `grain`: a bound below it does not make the error smaller: what sure groups are worth in the
+    sum enters it as if the bound were this.
     `spare`: how many groups on the line, itself among them, a group reckons with beside the sum.
     `alone`: share of fnr and fpr for judging groups one by one; `alone_killed`, `alone_settled`:
     of fnr and fdr, where fdr is asked for; `few`, `alone_of_few`: of all of them where there are
@@ -32,11 +34,13 @@ class Tuning:
     ratio: float = 1.08
     start: float = 2.0
     width: float = 2.0
-    margin: float = 0.2
-    growth: float = 0.45
+    margin: float = 0.3
+    growth: float = 1.2
+    patience: float = 3.0
     slowing: float = 0.7
-    near: float = 2.0
-    spare: float = 1.2
+    near: float = 2.1
+    grain: float = 0.1
+    spare: float = 1.3
     alone: float = 0.04
     alone_killed: float = 0.15
     alone_settled: float = 0.02

@@ -16,8 +16,9 @@ class Watch:
     """Leave-one-out stopping for one promise: each group is judged by the others' sum.
 
     Group j may stop where the sum of the others' weights, `spare` times the worst that j could
-    add, and `margin` standard errors come to at most 0. The margin grows with the octaves in
-    which the others' sum was near its bound, so that a long ladder does not get more chances.
+    add, and `margin` standard errors come to at most 0. A sum that stays near its bound for
+    longer than `patience` octaves does not pass it but hovers there: then the margin grows with
+    each octave, so that a long ladder does not get more chances.
     Groups are along the last axis; other axes are runs of their own.
     """
 
@@ -31,13 +32,14 @@ class Watch:
     def stopped(self, level: Level, x: Ints) -> Mask:
         """Groups that may stop at this level, none of them for its own noise."""
         self.weights = self.promise.weights(level, x)
-        squares = self.weights**2
+        finer = max(self._tuning.grain - self.promise.rate, 0.0)
+        squares = self.weights**2 + finer * np.maximum(-self.weights, 0.0)
         worst = self._tuning.spare * self.promise.worst(level)
-        others = self.weights.sum(-1, keepdims=True) - self.weights + worst
+        others = (self.weights.sum(-1, keepdims=True) - self.weights) * (1 - level.miss) + worst
         error = np.sqrt(np.maximum(squares.sum(-1, keepdims=True) - squares, 0.0))
         self._near += self._octave * (np.abs(others) <= self._tuning.near * error)
-        grown = self._near**self._tuning.slowing
-        margin = self._tuning.margin + self._tuning.growth * grown
+        late = np.maximum(self._near - self._tuning.patience, 0.0)
+        margin = self._tuning.margin + self._tuning.growth * late**self._tuning.slowing
         stopped: Mask = others + margin * error <= 0
         return stopped
 

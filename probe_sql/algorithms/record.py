@@ -108,8 +108,8 @@ class Record:
         if accuracy.algorithm in BEYOND and accuracy.on_exhausted == "deny":
             remedy = f". {_REMEDY}"
         return self.deny(
-            f"{what} would bring the loss to {needed.epsilon:.4g}, above"
-            f" epsilon = {accuracy.epsilon:.4g}; this run needs at least that, and may"
+            f"{what} would bring the loss to {above(needed.epsilon, accuracy.epsilon)}, above"
+            f" epsilon = {accuracy.epsilon:.12g}; this run needs at least that, and may"
             f" need more{remedy}",
             limit="epsilon",
             needed=needed,
@@ -141,6 +141,15 @@ class Record:
             "epsilon": self.meter.loss,
             **details,
         }
+
+
+def above(number: float, bound: float) -> str:
+    """A number that is larger than `bound`, with so many digits that it can be seen."""
+    for digits in range(4, 17):
+        text = f"{number:.{digits}g}"
+        if float(text) > bound:
+            return text
+    return repr(number)
 
 
 def up(number: float) -> str:

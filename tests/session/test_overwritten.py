@@ -81,20 +81,29 @@ def said(source: Path, sql: str, last: int, options: dict[str, Any]) -> dict[str
     return {**found.as_dict(), "text": str(found), "trace": found.privacy.trace}
 
 
-@pytest.mark.parametrize("sql", [ONE, SHOWN, TWO], ids=["one", "shown", "two"])
-@pytest.mark.parametrize(
-    ("status", "options"),
-    [
-        ("answered", {"algorithm": "ladder", "fdr": 0.1}),
-        ("answered", {"algorithm": "ladder", "on_exhausted": "mark", "epsilon": 0.05}),
-        ("denied", {"algorithm": "ladder", "fdr": 0.1, "epsilon": 0.02}),
-        ("answered", {"algorithm": "naive"}),
-    ],
-    ids=["fdr", "marked", "denied", "naive"],
-)
-def test_nothing_is_said_from_exact_values_after_the_last_draw(
-    source: Path, sql: str, status: str, options: dict[str, Any]
-) -> None:
+FDR: dict[str, Any] = {"algorithm": "ladder", "fdr": 0.1}
+FPR: dict[str, Any] = {"algorithm": "ladder", "fpr": 0.1}
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "one": (ONE, "answered", FDR),
+    "shown": (SHOWN, "answered", FDR),
+    "two": (TWO, "answered", FDR),
+    "margin": (SHOWN, "answered", {**FDR, "margin": 40}),
+    "relative margin": (SHOWN, "answered", {**FDR, "margin": "20% or 60 rows"}),
+    "marked": (SHOWN, "answered", {"on_exhausted": "mark", "epsilon": 0.05}),
+    "marked, two": (TWO, "answered", {"on_exhausted": "mark", "epsilon": 0.05}),
+    "denied, one": (ONE, "denied", {**FDR, "epsilon": 0.02}),
+    "denied, shown": (SHOWN, "denied", {**FDR, "epsilon": 0.02}),
+    "mirrored": (TWO, "answered", {**FPR, "primary": "fpr"}),
+    "each group": (TWO, "answered", {**FPR, "fpr_scope": "group"}),
+    "all of epsilon": (SHOWN, "answered", {"spend": "all", "epsilon": 0.5}),
+    "naive": (SHOWN, "answered", {"algorithm": "naive"}),
+    "probe, its rate denied": (ONE, "denied", {"algorithm": "probe"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_said_from_exact_values_after_the_last_draw(source: Path, case: str) -> None:
+    sql, status, options = CASES[case]
     before = said(source, sql, 0, options)
     last = Watched.drawn
     assert before["status"] == status
@@ -106,6 +115,5 @@ def test_nothing_is_said_from_exact_values_after_the_last_draw(
 
 def test_values_overwritten_earlier_are_noticed(source: Path) -> None:
     """Negative control: one draw before the last, and the answer is another."""
-    options: dict[str, Any] = {"algorithm": "ladder", "fdr": 0.1}
-    before = said(source, SHOWN, 0, options)
-    assert said(source, SHOWN, Watched.drawn - 1, options) != before
+    before = said(source, SHOWN, 0, FDR)
+    assert said(source, SHOWN, Watched.drawn - 1, FDR) != before

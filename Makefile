@@ -57,6 +57,8 @@ audit: $(DEV)
 	@echo "==> the full audit: docs/audit.md says what it tries"
 	@AUDIT_SOUP=12000 AUDIT_DIFFERENTIAL=4000 AUDIT_RUNS=500 AUDIT_FUZZ=40 \
 	  $(BIN)/python -m pytest -q -n auto -m "" tests/audit $(PYTEST_ARGS)
+	@echo "==> the bounds of ladder, thousands of runs in each cell"
+	@$(BIN)/python -m pytest -q -n auto -m "" tests/algorithms/test_ladder_audit.py $(PYTEST_ARGS)
 	@if $(BIN)/python -c 'import atheris' 2> /dev/null; then \
 	  echo "==> coverage-guided fuzzing of the SQL front, seven minutes"; \
 	  $(BIN)/python -m tests.audit.atheris_sql -max_total_time=420 -max_len=600; \

@@ -1,7 +1,7 @@
 """Both bounds of `ladder` on inputs that are as bad as can be, over thousands of runs.
 
 A cell fails when a bound that held would show as much with a probability below one in
-100,000. What each cell came to is in the report of `pytest --junitxml`. AUDIT_RUNS = 10 in the
+100,000. What each cell came to is in the report of `pytest --junitxml`. AUDIT_TIMES = 10 in the
 environment makes ten times as many runs.
 """
 
@@ -45,7 +45,7 @@ HASTY = Tuning(margin=0.0, growth=0.0, spare=1.0)
 # An error that shrinks with the bound, and what was enough with it at a bound of .1.
 NARROW = Tuning(margin=0.2, growth=0.45, patience=0.0, near=2.0, grain=0.0, spare=1.15)
 
-TIMES = int(os.environ.get("AUDIT_RUNS", "1"))
+TIMES = int(os.environ.get("AUDIT_TIMES", "1"))
 LENGTHS = tuple(RANGES)
 
 Note = Callable[[str, object], None]

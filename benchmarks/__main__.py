@@ -14,6 +14,8 @@ COMMANDS = {
     "people": "what protecting people costs, on the campus and retail workloads",
     "questions": "fifteen questions on the stand-in data, by probe with fpr and ladder with fdr",
     "serving": "the server under load, killed in the middle, and what the wire adds",
+    "corpus": "how many of 300 queries of six schemas are accepted, and what is in the way",
+    "tpch": "eleven queries of TPC-H, the truth against private answers",
     "peers": "what values cost here, with OpenDP and with SmartNoise, at equal margins",
 }
 

@@ -167,18 +167,18 @@ def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation)
     Public columns stay where the group key determines them.
     """
     aliases = set(determined_joins(keys, relation))
-    places = _places(keys, relation)
+    columns = _in_domain(keys, relation)
     for index, key in enumerate(keys):  # SELECT says a bucket without the clamp of its rows
-        places[key.named.identity] = exp.column(f"k{index}", table="d")
-    return _over_keys(scalar, places, aliases)
+        columns[key.named.identity] = exp.column(f"k{index}", table="d")
+    return _over_keys(scalar, columns, aliases)
 
 
 def _over_keys(
-    scalar: Scalar, places: Mapping[bytes, exp.Expr], aliases: set[str]
+    scalar: Scalar, columns: Mapping[bytes, exp.Expr], aliases: set[str]
 ) -> Scalar | None:
     def swap(node: exp.Expr) -> exp.Expr:
-        place = places.get(expression(node))
-        return node if place is None else place.copy()
+        column = columns.get(expression(node))
+        return node if column is None else column.copy()
 
     ast = scalar.ast.copy().transform(swap)
     for column in ast.find_all(exp.Column):
@@ -187,7 +187,7 @@ def _over_keys(
     return replace(scalar, ast=ast)
 
 
-def _places(keys: tuple[GroupKey, ...], relation: Relation) -> dict[bytes, exp.Expr]:
+def _in_domain(keys: tuple[GroupKey, ...], relation: Relation) -> dict[bytes, exp.Expr]:
     """What is a group key, or equals one on every row of the group, and where the domain has it.
 
     Where a public key is grouped by, a row of the group has that value in what it is joined to.
@@ -197,9 +197,9 @@ def _places(keys: tuple[GroupKey, ...], relation: Relation) -> dict[bytes, exp.E
     }
     for join in relation.joins:
         for name, value in join.on:
-            place = found.get(expression(_own(join, name)))
-            if place is not None and not value.is_constant and value.known:
-                found.setdefault(value.identity, cast_to(place, value.type.name))
+            column = found.get(expression(_own(join, name)))
+            if column is not None and not value.is_constant and value.known:
+                found.setdefault(value.identity, cast_to(column, value.type.name))
     return found
 
 
@@ -218,13 +218,13 @@ def determined_joins(
     A group fixes a column of a public key where it is grouped by, or where what it is joined to is
     made of group keys and of tables that the group determines. Joins come after those they read.
     """
-    places = _places(keys, relation)
+    columns = _in_domain(keys, relation)
     found: dict[str, tuple[Scalar, ...]] = {}
     for join in relation.joins:
         values = []
         for name, value in join.on:
-            fixed = _over_keys(replace(value, ast=_own(join, name)), places, set())
-            values.append(fixed or _over_keys(value, places, set(found)))
+            fixed = _over_keys(replace(value, ast=_own(join, name)), columns, set())
+            values.append(fixed or _over_keys(value, columns, set(found)))
         known = tuple(value for value in values if value is not None)
         if len(known) == len(values):
             found[join.alias] = known

@@ -40,6 +40,8 @@ CASES: dict[str, Case] = {
     "sums of two arguments": ([SUM_A, SUM_B], [(1, None), (-1, None)], (-7, 5)),
     "distinct values": ([WITHIN], [(3, None)], (0, 3)),
     "distinct values taken away": ([WITHIN], [(-3, None)], (-3, 0)),
+    "distinct values beside their rows": ([WITHIN, COUNT_A], [(3, None), (-1, None)], (-1, 2)),
+    "rows beside their distinct values": ([COUNT_A, WITHIN], [(1, None), (-3, None)], (-2, 1)),
     "a count times a public number": ([COUNT], [(2, TIMES)], (-4, 6)),
     "a sum times a public number": ([SUM_A], [(1, TIMES)], (-10, 15)),
     "a sum times a public number taken away": ([SUM_A], [(-1, TIMES)], (-15, 10)),

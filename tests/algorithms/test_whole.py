@@ -155,3 +155,14 @@ def test_the_sentence_names_the_estimate_and_its_doubt() -> None:
     assert "least probability that any mechanism" in outcome.guarantee.text
     assert outcome.guarantee.fdr is outcome.guarantee.fpr is None
     assert outcome.guarantee.fnr == 0.05
+
+
+def test_the_coin_falls_never_where_the_threshold_alone_has_the_chance() -> None:
+    """And always where the next one has it, but for rounding."""
+    for steps in (1, 5, 20):
+        exact = level_at(0.5, 1, tail(0.5, steps), 10)
+        assert exact.reach == steps
+        assert exact.coin == pytest.approx(0, abs=1e-9)
+        below = level_at(0.5, 1, tail(0.5, steps) * (1 - 1e-9), 10)
+        assert below.reach == steps + 1
+        assert below.coin == pytest.approx(1, abs=1e-6)

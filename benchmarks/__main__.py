@@ -16,6 +16,7 @@ COMMANDS = {
     "serving": "the server under load, killed in the middle, and what the wire adds",
     "corpus": "how many of 300 queries of six schemas are accepted, and what is in the way",
     "tpch": "eleven queries of TPC-H, the truth against private answers",
+    "again": "two hundred questions by three analysts: what kept answers save",
     "peers": "what values cost here, with OpenDP and with SmartNoise, at equal margins",
 }
 

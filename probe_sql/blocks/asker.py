@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from probe_sql.again import Again
 from probe_sql.answer.values import Answer
 from probe_sql.blocks.explain import Outline
 from probe_sql.blocks.program import prepare, public_columns
@@ -41,11 +42,17 @@ class Asker:
             return answer(program, sandbox, self)
 
     def admit(self, plans: Sequence[Plan]) -> None:
-        """Raise what the ledger would raise where all of these are asked now."""
+        """Raise what the ledger would raise where all of these are asked now.
+
+        Those whose answers are kept cost nothing.
+        """
+        again, backend = Again(self.database, self.analyst), self.database.backend
         total = Loss.NOTHING
         for plan in plans:
-            total += Loss.asked(plan.accuracy.epsilon)
-        self.database.ledger.admit(self.analyst, total)
+            if again.told(plan, backend.groups(plan.scan)) is None:
+                total += Loss.asked(plan.accuracy.epsilon)
+        if total > Loss.NOTHING:
+            self.database.ledger.admit(self.analyst, total)
 
     def denied(self, plan: Plan) -> str | None:
         """Why public facts alone deny a query, if they do; free."""

@@ -101,7 +101,7 @@ def whole(program: Program, blocks: Mapping[int, Answer], remaining: float) -> A
         said = f"{said} {_IN_PLACE}".strip()
     price = replace(
         last.privacy, loss=together.loss, epsilon_max=together.epsilon_max, remaining=remaining,
-        sentence=said,
+        sentence=said, replay=None if together.loss > Loss.NOTHING else last.privacy.replay,
     )  # fmt: skip
     return replace(last, privacy=price, blocks=_named(program, blocks), types=_types(program))
 

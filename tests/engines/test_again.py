@@ -54,15 +54,6 @@ def test_a_server_is_asked_once(url: str, tmp_path: Path) -> None:
         assert cost(db) == 0
 
 
-def test_another_schema_holds_other_rows(url: str, server: Server, tmp_path: Path) -> None:
-    ledger = tmp_path / "events.ledger"
-    with connect(url, policy(), ledger=ledger) as db:
-        assert cost(db) > 0
-    other = server.load({"events": events.events(50), "sites": events.sites()})
-    with connect(server.url(schema=other), policy(), ledger=ledger) as db:
-        assert cost(db) > 0
-
-
 @pytest.mark.parametrize(
     ("reuse", "free"),
     [

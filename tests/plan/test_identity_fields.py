@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from probe_sql.measuring import Atom, Figure, Part
+from probe_sql.measuring import Atom, Figure, Part, Rank
 from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.tally import MeasureSql, Multiplier, Scan, Tally, Term, Threshold
 from probe_sql.policy import (
@@ -28,7 +28,8 @@ from probe_sql.sql.relation import Relation
 # What the identity of a question covers, or leaves out and why.
 CONSIDERED: Mapping[type, str] = {
     Surroundings: "engine source schema role public",
-    Scan: "relation keys joint tallies measures thresholds outputs kept",  # outputs are shown
+    # Outputs are what is shown.
+    Scan: "relation keys joint tallies measures thresholds outputs kept rankings",
     Relation: "table joins where",
     Join: "table alias outer on released",  # the alias is a name; `released` by its table's name
     GroupKey: "name scalar keys column column_type identity step stairs written",  # names
@@ -48,8 +49,9 @@ CONSIDERED: Mapping[type, str] = {
     Threshold: "constant parts unit floor shift",
     MeasureSql: "terms guards guard_threshold delta",
     Atom: "name measure sign threshold delta range",  # the range steers utility alone
-    Figure: "name output kind parts low width rows least most among",
+    Figure: "name output kind parts low width rows least most among rank",
     Part: "measure delta factor offset",
+    Rank: "ranking share low high",  # the ends are those of the ranking
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import pytest
 from probe_sql.again.record import Record, record
 from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
-from probe_sql.measuring import Shown
+from probe_sql.errors import ProbeError
+from probe_sql.measuring import Guarantee, Outcome, Shown, Step, Wrong
 from probe_sql.session import Connection, connect
 
 from .again import SELECTION, VALUES, WITH_VALUES, ask, cost, rules
+from .clinic import POLICY
 
 TWO = (
     "SELECT disease, count(*) AS n FROM patients GROUP BY disease"
@@ -34,6 +36,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "values, shares": ("SELECT ward, count(*) AS n FROM patients GROUP BY ward", {"margin": "9%"}),
     "values, each its own": (VALUES, {"margin": {"n": 40, "years": 3}}),
     "a ratio": ("SELECT ward, sum(age) / sum(cost) AS r FROM patients GROUP BY ward", {}),
+    "ranks": ("SELECT ward, median(age) AS m, max(age) AS x FROM patients GROUP BY ward", {}),
     "one total": ("SELECT count(*) AS n FROM patients", {"margin": 50}),
 }
 
@@ -115,3 +118,46 @@ def test_blocks_are_given_again_one_by_one(db: Connection) -> None:
     assert cost(db, SELECTION) == 0
     other = ask(db, script.replace("> 500", "> 600"))
     assert 0 < other.privacy.epsilon < first.privacy.epsilon
+
+
+def test_blocks_that_are_kept_need_no_budget(source: Path) -> None:
+    script = "SELECT n FROM (SELECT count(*) AS n FROM patients) x"
+    with connect(source, POLICY, analyst="maria") as db:
+        ask(db, script, epsilon=0.5)
+        while db.budget.remaining > 0.2:
+            ask(db, "SELECT count(*) FROM patients", epsilon=0.2, fresh=True)
+        assert ask(db, script, epsilon=0.5).privacy.epsilon == 0
+        with pytest.raises(ProbeError, match="remains"):
+            db.sql(script, epsilon=0.5, fresh=True)
+
+
+def test_a_query_that_pays_for_a_part_is_no_replay(db: Connection) -> None:
+    """The block around it is the same question though the one inside is asked anew."""
+    script = (
+        "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 600"
+        " AND disease IN (SELECT disease FROM patients GROUP BY disease HAVING count(*) > {})"
+    )
+    ask(db, script.format(550))
+    again = ask(db, script.format(550))
+    assert again.privacy.replay is not None
+    assert again.privacy.epsilon == 0
+    other = ask(db, script.format(560))  # the same groups
+    assert other.privacy.epsilon > 0
+    assert other.privacy.replay is None
+    assert "free, a replay" not in str(other)
+
+
+# What a record holds of each; whoever adds a field decides how it is written down.
+RECORDED: dict[type, str] = {
+    Outcome: "returned status guarantee trace noisy denial certain details shown",
+    Shown: "parts margins together",
+    Guarantee: "fnr fpr text fdr kind doubt wrong",
+    Wrong: "expected error bound",
+    Step: "atom phase region beta epsilon groups estimated_fp allowed_fp balance",
+}
+
+
+@pytest.mark.parametrize("kind", RECORDED, ids=lambda kind: kind.__name__)
+def test_nothing_of_an_outcome_is_forgotten_unnoticed(kind: type) -> None:
+    """Of `details` the entropy is kept, which answers show; the rest is for traces and tests."""
+    assert [field.name for field in fields(kind)] == RECORDED[kind].split()

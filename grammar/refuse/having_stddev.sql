@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING stddev(age) > 10
 --   error: Refused
 --   what: the aggregate stddev is not supported
 --   at: stddev(age)
---   fix: compare AVG or a quantile
+--   fix: compare AVG or a quantile, or select it and compare what is released

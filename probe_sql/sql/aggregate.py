@@ -42,7 +42,7 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 _PLAIN = {row.node: row.name for row in AGGREGATES if row.plain}
 _HINTS = {
-    "stddev": "compare AVG or a quantile",
+    "stddev": "compare AVG or a quantile, or select it and compare what is released",
     "approxdistinct": "use COUNT(DISTINCT x)",
     "mode": "compare counts of the values you care about",
     "logicalor": "use COUNT_IF(condition) > 0",

@@ -23,8 +23,10 @@ from probe_sql.sql.functions.arguments import constant_integer
 from probe_sql.sql.keys import replace_keys
 from probe_sql.sql.relation import Relation
 from probe_sql.sql.rounded import MOST_DIGITS, cast_type, plain
+from probe_sql.sql.scalar import numeric
 from probe_sql.sql.scope import FromScope
 from probe_sql.sql.source import Source
+from probe_sql.sql.spread import unfolded
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
 from probe_sql.types import Kind
@@ -125,6 +127,7 @@ class Outputs:
     # --- one output ---
 
     def _output(self, node: exp.Expr, name: str) -> Output:
+        node = unfolded(node, self._middle)
         if not holds_aggregate(node, {}):
             return self._keyed(node, name)
         if self._kind(node) is not None or not self._stands_around(node):
@@ -143,6 +146,19 @@ class Outputs:
                 self._check_number(hidden, leaf)
             indexes[text] = self._hide(hidden)
         return Output(name, "derived", derived=self._tree(node, indexes))
+
+    def _middle(self, node: exp.Expr) -> Fraction:
+        """The middle of the bounds of an argument."""
+        binder = Expressions(self.source, self.scope, clamped=True)
+        value = numeric(binder.bind(node), "VARIANCE or STDDEV")
+        if value.low is None or value.high is None:
+            raise SqlError(
+                "the variance of this expression has no known bounds",
+                why="without public bounds one row could change the result by any amount",
+                fix="bound it: LEAST(GREATEST(expression, 0), 100)",
+                span=self.source.span(node),
+            )
+        return (value.low + value.high) / 2
 
     def _keyed(self, node: exp.Expr, name: str) -> Output:
         """A group key, or what follows from the keys."""

@@ -25,7 +25,8 @@ FILLED = {
     "typreceive# typsend typnotnull? typbasetype# typtypmod# typndims# typcollation# typdefault "
     "typsubscript",
     "pg_proc": "oid# proname pronamespace# proowner# prolang# prokind prosecdef? proretset? "
-    "provolatile pronargs# prorettype# proargtypes[ proargnames{ prosrc proisagg?",
+    "provolatile pronargs# prorettype# proargtypes[ proallargtypes[ proargmodes{ proargnames{ "
+    "proargdefaults prosrc proisagg?",
     "pg_description": "objoid# classoid# objsubid# description",
     "pg_constraint": "oid# conname connamespace# contype condeferrable? condeferred? "
     "convalidated? conrelid# contypid# conindid# conparentid# confrelid# confupdtype confdeltype "

@@ -224,5 +224,9 @@ WHERE attnum > 0 AND attisdropped IS FALSE AND cl.relname LIKE E'patients' AND n
 SELECT n.nspname AS schema, c.relname AS name, CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' END AS type, pg_catalog.pg_get_userbyid(c.relowner) AS owner
 FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = ANY('{r,p,""}') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast.*' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1, 2
+--! pgcli, functions to complete: some
+SELECT n.nspname schema_name, p.proname func_name, p.proargnames, COALESCE(proallargtypes::regtype[], proargtypes::regtype[])::text[], p.proargmodes,
+prorettype::regtype::text return_type, p.prokind = 'a' is_aggregate, p.proretset is_set_returning, pg_get_expr(proargdefaults, 0) AS arg_defaults
+FROM pg_catalog.pg_proc p INNER JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE p.prorettype::regtype != 'trigger'::regtype ORDER BY 1, 2
 --! pgAdmin, settings: any
 SELECT set_config('bytea_output', 'hex', false) FROM pg_show_all_settings() WHERE name = 'bytea_output'

@@ -21,6 +21,7 @@ from probe_sql.session import Connection, Explanation, Outline, Script
 from probe_sql.types import parse_type
 
 _COUNTS = ("count", "count_distinct")
+_CELL = 60  # bytes of a value that is kept, about
 _MOST_GUESSES = 50  # plans that are tried to find the types of parameters
 
 
@@ -108,6 +109,7 @@ class Analyst:
             answer.rows,
             (said, *answer.notices, *unkept),
             answer.privacy.epsilon,
+            _CELL * len(answer.columns) * len(answer.rows),
         )
 
     def _kept(self, sql: str, answer: Answer) -> tuple[str, ...]:

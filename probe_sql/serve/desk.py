@@ -30,7 +30,7 @@ T = TypeVar("T")
 Fields = tuple[Field, ...] | None
 MOST_KEPT = 100  # statements, and portals
 MOST_BYTES = 1_000_000  # of the texts and parameters that a session keeps
-MOST_RESULTS = 32_000_000  # bytes of the rows that portals keep of the catalogue
+MOST_RESULTS = 32_000_000  # bytes of the rows that portals keep, about, before one more is run
 _LONG = 2000  # characters: a longer text is read beside the others
 _EMPTY = Result("")
 
@@ -192,10 +192,6 @@ class Desk:
         fresh = portal.result is None
         if portal.result is None:
             portal.result = await self.run(portal.prepared.statement, portal.values)
-            kept = sum(one.result.size for one in self.portals.values() if one.result is not None)
-            if kept > MOST_RESULTS:
-                del self.portals[name]
-                raise Complaint("53400", "this session keeps too many rows", fix="close cursors")
         result = (
             portal.result
             if fresh
@@ -280,6 +276,7 @@ class Desk:
 
     async def _ask(self, given: Statement, values: Sequence[Any]) -> Result:
         ordered = _in_order(given, values)
+        self._check_kept()
         accuracy = dict(self.settings.accuracy)
         free = given.verb == "EXPLAIN"
         self.asked = self.asked or not free
@@ -312,6 +309,7 @@ class Desk:
         """Answer from the catalogue, which is free."""
         session, user = self.analyst.session, self.analyst.user
         _in_order(given, values)
+        self._check_kept()
         with self._stoppable() as stop:
 
             def work() -> Result:
@@ -392,6 +390,14 @@ class Desk:
         if name not in self.portals:
             raise Complaint("34000", f"there is no cursor {name!r}", fix="BEGIN, then DECLARE it")
         return self.portals[name]
+
+    def _check_kept(self) -> None:
+        """Refuse to run what has rows where portals keep too many already; nothing is charged."""
+        results = [portal.result for portal in self.portals.values()]
+        if sum(result.size for result in results if result is not None) > MOST_RESULTS:
+            raise Complaint(
+                "53400", "this session keeps too many rows", fix="close cursors, or COMMIT"
+            )
 
     def cursor(self, name: str) -> None:
         """Refuse what FETCH cannot read from: a portal that fetches could lead back to itself."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import OperationalError
+from probe_sql.serve import desk
 from probe_sql.serve import server as serving
 from probe_sql.serve.connection import Limits
 from probe_sql.serve.door import Opening, check_opening
@@ -46,6 +47,23 @@ def test_a_session_keeps_so_much_text_and_no_more(served: Running) -> None:
         assert raw.error_of(client.until())["C"] == "53400"
         client.send(raw.query("DEALLOCATE ALL"), raw.parse("a", long), raw.SYNC)
         assert client.letters() + client.letters() == "CZ1Z"
+
+
+def test_a_session_keeps_so_many_rows_and_no_more(
+    served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replays are free, so that the budget is no limit of memory."""
+    monkeypatch.setattr(desk, "MOST_RESULTS", 1000)
+    with psycopg.connect(served.address()) as db:
+        for number in range(5):
+            db.execute(f"DECLARE c{number} CURSOR FOR {WARDS}")
+            db.execute(f"FETCH 1 FROM c{number}")
+        after = db.execute("SHOW probe.remaining").fetchone()
+        with pytest.raises(psycopg.errors.ConfigurationLimitExceeded, match="too many rows"):
+            db.execute(WARDS)
+        db.rollback()
+        assert db.execute("SELECT 1").fetchone() == (1,)
+        assert db.execute("SHOW probe.remaining").fetchone() == after
 
 
 def test_a_catalogue_answer_is_limited_by_its_bytes(served: Running) -> None:
@@ -101,7 +119,7 @@ def test_types_of_parameters_are_guessed_so_often_and_no_more(served: Running) -
     with raw.Raw(served.host, served.port) as client:
         client.log_in("maria", PASSWORD)
         desks = [one.desk for one in served.server._conversations.values()]
-        analyst = next(desk.analyst for desk in desks if desk is not None)
+        analyst = next(one.analyst for one in desks if one is not None)
         plans = 0
         question = analyst.session.question
 

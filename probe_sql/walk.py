@@ -50,11 +50,16 @@ def scan(database: Database, plan: Plan, progress: Watched | None) -> Exact:
 
 
 def walk(
-    database: Database, plan: Plan, task: Task, *, analyst: str | None,
-    progress: Watched | None = None, closed: Callable[[], bool] = lambda: False,
+    database: Database,
+    plan: Plan,
+    task: Task,
+    *,
+    analyst: str | None,
+    progress: Watched | None = None,
+    closed: Callable[[], bool] = lambda: False,
     saving: Callable[[Outcome], Saving | None] = lambda _: None,
     scan: Callable[[Database, Plan, Watched | None], Exact] = scan,
-) -> Settled:  # fmt: skip
+) -> Settled:
     """Spend: charge a planned query, scan, decide its task by noisy values, and settle.
 
     Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
@@ -75,9 +80,16 @@ def walk(
             ledger.draw(receipt)
             faults.point("session.drawing")
             meter = VaultMeter(
-                exact, plan.deltas, plan.row_types, ledger, receipt, database.sampler,
-                plan.accuracy.epsilon, plan.caps, plan.ranks,
-            )  # fmt: skip
+                exact,
+                plan.deltas,
+                plan.row_types,
+                ledger,
+                receipt,
+                database.sampler,
+                plan.accuracy.epsilon,
+                plan.caps,
+                plan.ranks,
+            )
             outcome = decide(plan, task, meter)
         except BaseException as error:
             cancelled = progress is not None and progress.raised is error
@@ -150,9 +162,13 @@ def _ending(error: BaseException, closed: bool) -> tuple[str, str | None]:
 
 
 def _fail(
-    error: BaseException, ledger: Ledger, receipt: Receipt, meter: VaultMeter | None, outcome: str,
+    error: BaseException,
+    ledger: Ledger,
+    receipt: Receipt,
+    meter: VaultMeter | None,
+    outcome: str,
     reason: str | None,
-) -> Stopped | None:  # fmt: skip
+) -> Stopped | None:
     """Settle a query that raised; the error says what that cost, and what follows from it.
 
     Privacy: raise what is returned instead: it does not tell whether this scan failed too.

@@ -86,9 +86,12 @@ class Program:
 
 
 def prepare(
-    script: Script, policy: Policy, engine: Engine | None, arguments: Mapping[str, Any],
+    script: Script,
+    policy: Policy,
+    engine: Engine | None,
+    arguments: Mapping[str, Any],
     progress: Waiting | None = None,
-) -> tuple[Program, Sandbox]:  # fmt: skip
+) -> tuple[Program, Sandbox]:
     """Plan every block and bind what is outside, in the process where it is going to run.
 
     Free of charge; reads no row. The caller closes the sandbox.
@@ -138,9 +141,16 @@ class _Preparation:
         check_margins(self.script, self.arguments, names)
         outer = render_outer(self.script.outer)
         return Program(
-            self.script, self.policy, self.engine, self.arguments, tuple(steps), outer,
-            self.sandbox.bind(outer), self.holes, divided,
-        )  # fmt: skip
+            self.script,
+            self.policy,
+            self.engine,
+            self.arguments,
+            tuple(steps),
+            outer,
+            self.sandbox.bind(outer),
+            self.holes,
+            divided,
+        )
 
     def _steps(self, divided: Mapping[int, Loss], first: bool) -> list[Step]:
         """Plan the blocks in order; the first time, make their tables and bind their holes."""
@@ -164,9 +174,14 @@ class _Preparation:
 
 
 def planned(
-    script: Script, block: Block, given: Mapping[str, Given], divided: Mapping[int, Loss],
-    policy: Policy, engine: Engine | None, arguments: Mapping[str, Any],
-) -> Plan:  # fmt: skip
+    script: Script,
+    block: Block,
+    given: Mapping[str, Given],
+    divided: Mapping[int, Loss],
+    policy: Policy,
+    engine: Engine | None,
+    arguments: Mapping[str, Any],
+) -> Plan:
     """The plan of a block, as of a query of its own."""
     select, released = filled(block, given, script.source)
     outputs = output_names(select)
@@ -253,7 +268,16 @@ def _question(plan: Plan) -> tuple[Any, ...]:
     figures = tuple(replace(figure, name="") for figure in plan.figures)
     here = Surroundings("", "", "", "", dict.fromkeys(identity.tables(scan), ""))
     return (
-        plan.identity(here), joined, tuple(map(identity.tally, scan.tallies)), scan.measures,
-        shown, plan.query.shown, figures, plan.releases, plan.accuracy, plan.query.order,
-        plan.query.limit, plan.query.offset,
-    )  # fmt: skip
+        plan.identity(here),
+        joined,
+        tuple(map(identity.tally, scan.tallies)),
+        scan.measures,
+        shown,
+        plan.query.shown,
+        figures,
+        plan.releases,
+        plan.accuracy,
+        plan.query.order,
+        plan.query.limit,
+        plan.query.offset,
+    )

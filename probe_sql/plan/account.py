@@ -21,9 +21,11 @@ from probe_sql.plan.tally import Tally, Term
 
 
 def row_types(
-    measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart,
+    measures: Sequence[Measure],
+    tallies: Sequence[Tally],
+    apart: Apart,
     ranked: Sequence[Tally] = (),
-) -> tuple[tuple[int, ...], ...]:  # fmt: skip
+) -> tuple[tuple[int, ...], ...]:
     """Maximal sets of measures that one row may enter together, each with the whole of its delta.
 
     `ranked` has the ranking of each rank: ranks come after the measures.

@@ -62,13 +62,18 @@ def render_ranking(
     one = ranking_pass(scan, ranking)
     place, value, rows = (column.this for column in summed(one))
     columns = [
-        build.alias(place, "r0"), build.alias(value, "r1"), build.alias(saturated(rows), "r2"),
-    ]  # fmt: skip
+        build.alias(place, "r0"),
+        build.alias(value, "r1"),
+        build.alias(saturated(rows), "r2"),
+    ]
     ctes = {"d": key_domain(one)} if domain is None else {}
     statement = build.select(
-        columns, build.table("b", quoted=False), where=[listed_value()], group=2,
+        columns,
+        build.table("b", quoted=False),
+        where=[listed_value()],
+        group=2,
         ctes=ctes | aggregation(one, domain),
-    )  # fmt: skip
+    )
     return statement.sql(dialect="duckdb", pretty=pretty)
 
 

@@ -90,9 +90,13 @@ class Facts:
         """A new process, which has no file, variable or folder of this one."""
         process = subprocess.Popen(
             [sys.executable, "-c", _START, json.dumps(sys.path)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={}, cwd="/", close_fds=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd="/",
+            close_fds=True,
+        )
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             shelf.send(process.stdin, self._content)
@@ -171,8 +175,9 @@ def _budget_rows(budget: BudgetState | None) -> list[list[Any]]:
         return []
     rows: list[list[Any]] = [["database", budget.total, budget.spent, budget.total - budget.spent]]
     if budget.analyst_total is not None:
-        rows.append(["analyst", budget.analyst_total, budget.analyst_spent,
-                     budget.analyst_remaining])  # fmt: skip
+        rows.append(
+            ["analyst", budget.analyst_total, budget.analyst_spent, budget.analyst_remaining]
+        )
     return rows
 
 

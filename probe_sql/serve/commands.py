@@ -144,8 +144,13 @@ async def fetch(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     if wanted.limit == 0:
         return Result("FETCH 0", (await desk.describe_portal(wanted.name))[0])
     part = await desk.execute(wanted.name, wanted.limit or 0)
-    return Result(f"FETCH {len(part.rows)}", part.result.fields, part.rows, part.result.notices,
-                  part.result.charged)  # fmt: skip
+    return Result(
+        f"FETCH {len(part.rows)}",
+        part.result.fields,
+        part.rows,
+        part.result.notices,
+        part.result.charged,
+    )
 
 
 async def close(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:

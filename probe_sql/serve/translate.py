@@ -72,8 +72,17 @@ class _Translation:
         self._closed: _Group | None = None  # the one that the last part closed
 
     def text(self) -> str:
-        rules = (self._operator, self._collation, self._cast, self._schema, self._call,
-                 self._table, self._list, self._pattern, self._bracket)  # fmt: skip
+        rules = (
+            self._operator,
+            self._collation,
+            self._cast,
+            self._schema,
+            self._call,
+            self._table,
+            self._list,
+            self._pattern,
+            self._bracket,
+        )
         while self._at < len(self._tokens):
             word = self._ahead().upper
             if word in _CLAUSES:

@@ -213,10 +213,11 @@ def _list(text: str, oid: int) -> list[Any]:
         raise ValueError
     found = re.findall(r'"((?:[^"\\]|\\.)*)"|([^,"]+)', text[1:-1])
     return [
-        None if plain.upper() == "NULL"
+        None
+        if plain.upper() == "NULL"
         else _from_text((plain or re.sub(r"\\(.)", r"\1", quoted)).encode(), oid)
         for quoted, plain in found
-    ]  # fmt: skip
+    ]
 
 
 def _boolean(text: str) -> bool:

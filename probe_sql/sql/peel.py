@@ -94,8 +94,10 @@ class _Peeler:
             if isinstance(node, exp.Literal) and not node.is_string:
                 ordinal = int(node.this) if node.this.isdecimal() and len(node.this) < 6 else 0
                 if not 1 <= ordinal <= len(self.select.expressions):
-                    raise SqlError(f"GROUP BY {node.this} is not a column of the SELECT list",
-                                   span=self.source.span(node))  # fmt: skip
+                    raise SqlError(
+                        f"GROUP BY {node.this} is not a column of the SELECT list",
+                        span=self.source.span(node),
+                    )
                 item = self.select.expressions[ordinal - 1]
                 node = item.this if isinstance(item, exp.Alias) else item
             elif (

@@ -32,9 +32,12 @@ class Exact:
     __slots__ = ("__columns", "__groups", "__people", "__rankings")
 
     def __init__(
-        self, columns: Sequence[Ints], groups: int, people: bool = False,
+        self,
+        columns: Sequence[Ints],
+        groups: int,
+        people: bool = False,
         rankings: Sequence[Ranking] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         if any(column.shape != (groups,) or column.dtype != np.int64 for column in columns):
             raise InternalError("a scan returned a measure of the wrong shape")
         own = tuple(np.array(column, dtype=np.int64, copy=True) for column in columns)

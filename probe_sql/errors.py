@@ -24,7 +24,11 @@ class Span:
 
 
 class ProbeError(Exception):
-    """Root of all errors; `what`, `why`, `fix` are complete sentences for people."""
+    """Root of all errors; `what`, `why`, `fix` are complete sentences for people.
+
+    `instead` is SQL that can stand where the underlined text stands: with it the query is accepted,
+    as far as this error goes. It is made of the query and the policy at hand.
+    """
 
     def __init__(
         self,
@@ -34,11 +38,15 @@ class ProbeError(Exception):
         fix: str | None = None,
         sql: str | None = None,
         span: Span | None = None,
+        instead: str | None = None,
     ) -> None:
         super().__init__(what)
         self.what = what
         self.why = why
         self.fix = fix
+        self.instead = instead
+        if fix is None and instead is not None:
+            self.fix = f"write {instead}" if instead else "leave it out"
         self.sql = sql
         self.span = span
         self.released: Mapping[str, Any] = {}
@@ -49,6 +57,12 @@ class ProbeError(Exception):
         if self.sql is None:
             self.sql = sql
         return self
+
+    def repaired(self) -> str | None:
+        """The query with `instead` in the place of what is underlined, if there is both."""
+        if self.instead is None or self.span is None or self.sql is None:
+            return None
+        return f"{self.sql[: self.span.start]} {self.instead} {self.sql[self.span.end :]}"
 
     def __str__(self) -> str:
         """The message for people: names and text of others cannot steer a terminal."""

@@ -5,4 +5,5 @@ SELECT stays.ward FROM stays CROSS JOIN wards GROUP BY stays.ward HAVING count(*
 --   error: Refused
 --   what: wards must be joined on its whole key (ward)
 --   at: CROSS JOIN wards
---   fix: ON wards.ward = stays.ward
+--   fix: JOIN wards ON wards.ward = stays.ward
+--   instead: JOIN wards ON wards.ward = stays.ward

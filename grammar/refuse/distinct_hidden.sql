@@ -6,3 +6,4 @@ SELECT DISTINCT ward FROM stays GROUP BY ward, zone HAVING count(*) > 10
 --   what: DISTINCT would make one row of several groups, for zone is not selected
 --   at: DISTINCT
 --   fix: SELECT zone too, or leave DISTINCT out
+--   instead: nothing

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING approx_count_distinct(name) > 10
 --   error: Refused
 --   what: the aggregate approx_count_distinct is not supported
 --   at: approx_count_distinct(name)
---   fix: use COUNT(DISTINCT x)
+--   fix: write count(DISTINCT name)

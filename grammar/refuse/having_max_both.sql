@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING max(age) > count(*)
 --   error: Refused
 --   what: max(age) can only be compared with a constant or a public column
 --   at: max(age) > count(*)
---   fix: max(age) > 10
+--   fix: compare max(age) with a number

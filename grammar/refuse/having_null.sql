@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING count(*) > NULL
 --   error: SqlError
 --   what: NULL is not a number
 --   at: count(*) > NULL
---   fix: count(*) > 10
+--   fix: write a number

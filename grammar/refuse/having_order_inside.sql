@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING sum(age ORDER BY seen) > 10
 --   error: Refused
 --   what: SUM takes one expression
 --   at: sum(age ORDER BY seen)
---   fix: sum(x)
+--   fix: write sum(age)

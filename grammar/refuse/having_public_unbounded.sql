@@ -5,4 +5,4 @@ SELECT disease FROM stays JOIN diseases d ON d.name = disease GROUP BY disease H
 --   error: SqlError
 --   what: the public column norm multiplies an aggregate here, and has no bounds
 --   at: d.norm
---   fix: declare them in the policy: columns = { name = { type = ..., bounds = [0, 100] } }
+--   fix: the data owner can declare bounds for norm in the policy

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING sum(urgent) > 10
 --   error: SqlError
 --   what: SUM needs a number, and this is a boolean
 --   at: urgent
---   fix: count_if(condition), or CAST(x AS INTEGER)
+--   fix: write CAST(urgent AS INTEGER)

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING sum(DISTINCT age) > 10
 --   error: Refused
 --   what: SUM(DISTINCT x) is not supported
 --   at: sum(DISTINCT age)
---   fix: COUNT(DISTINCT x) is
+--   fix: leave DISTINCT out, or COUNT(DISTINCT age)

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING sum(name) > 10
 --   error: SqlError
 --   what: SUM needs a number, and this is a text
 --   at: name
---   fix: CAST(x AS DOUBLE): NULL where it is no number
+--   fix: cast it to DOUBLE, which is NULL where it is no number, and bound it

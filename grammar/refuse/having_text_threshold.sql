@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING count(*) > 'ten'
 --   error: SqlError
 --   what: 'ten' is not a number
 --   at: 'ten'
---   fix: count(*) > 10
+--   fix: write a number

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING avg(age) > avg(zone)
 --   error: Refused
 --   what: HAVING cannot use two averages or ratios with different denominators
 --   at: avg(age) > avg(zone)
---   fix: compare each with a constant: avg(a) > 10 AND avg(b) < 10
+--   fix: compare each with a number

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING sum(age / zone) > 10
 --   error: SqlError
 --   what: SUM and AVG of this expression has no known bounds
 --   at: age / zone
---   fix: bound it: LEAST(GREATEST(expression, 0), 100)
+--   fix: bound it, with numbers that you know: LEAST(GREATEST(..., low), high)

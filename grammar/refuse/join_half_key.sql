@@ -5,4 +5,5 @@ SELECT stays.ward FROM stays JOIN floors ON floors.site = stays.site GROUP BY st
 --   error: Refused
 --   what: floors must be joined on its whole key (site, floor)
 --   at: JOIN floors ON floors.site = stays.site
---   fix: ON floors.site = stays.site AND floors.floor = stays.floor_no
+--   fix: JOIN floors ON floors.site = stays.site AND floors.floor = stays.floor_no
+--   instead: JOIN floors ON floors.site = stays.site AND floors.floor = stays.floor_no

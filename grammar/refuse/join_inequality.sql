@@ -5,4 +5,5 @@ SELECT stays.ward FROM stays JOIN wards ON wards.ward >= stays.ward GROUP BY sta
 --   error: Refused
 --   what: wards must be joined on its whole key (ward)
 --   at: JOIN wards ON wards.ward >= stays.ward
---   fix: ON wards.ward = stays.ward
+--   fix: JOIN wards ON wards.ward = stays.ward
+--   instead: JOIN wards ON wards.ward = stays.ward

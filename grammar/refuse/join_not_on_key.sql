@@ -5,4 +5,5 @@ SELECT stays.ward FROM stays JOIN wards ON wards.hall = stays.site GROUP BY stay
 --   error: Refused
 --   what: wards must be joined on its whole key (ward)
 --   at: JOIN wards ON wards.hall = stays.site
---   fix: ON wards.ward = stays.ward
+--   fix: JOIN wards ON wards.ward = stays.ward
+--   instead: JOIN wards ON wards.ward = stays.ward

@@ -5,4 +5,4 @@ SELECT ward, max(age) FROM stays GROUP BY ward HAVING max(age) > 100
 --   error: Refused
 --   what: max(age) is compared, in HAVING, with a constant, or is a value by itself
 --   at: max(age)
---   fix: HAVING max(age) > 10, or without HAVING SELECT max(age)
+--   fix: compare max(age) itself with a number, or SELECT it without HAVING

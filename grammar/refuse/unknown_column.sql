@@ -6,3 +6,4 @@ SELECT ward FROM stays WHERE agee > 3 GROUP BY ward HAVING count(*) > 10
 --   what: there is no column 'agee' to use
 --   at: agee
 --   fix: did you mean age?
+--   instead: age

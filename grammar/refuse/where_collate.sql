@@ -5,4 +5,4 @@ SELECT ward FROM stays WHERE name COLLATE NOCASE = 'ann' GROUP BY ward HAVING co
 --   error: Refused
 --   what: COLLATE is not allowed here
 --   at: name
---   fix: use lower(x) = 'ann'
+--   fix: compare lower(...) with a text in small letters

@@ -4,5 +4,5 @@ SELECT ward FROM stays WHERE arrived - seen > INTERVAL '1' HOUR GROUP BY ward HA
 -- expect:
 --   error: Refused
 --   what: the difference of two timestamps is written with date_diff
---   at: arrived - seen
---   fix: date_diff('second', seen, arrived)
+--   at: arrived - seen > INTERVAL '1' HOUR
+--   fix: write date_diff('second', seen, arrived) > 3600

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING percentile_disc(0.9) WITHIN GROUP (O
 --   error: Refused
 --   what: WITHIN GROUP takes percentile_disc or percentile_cont, and one rising order
 --   at: percentile_disc(0.9) WITHIN GROUP (ORDER BY age DESC)
---   fix: percentile_disc(0.9) WITHIN GROUP (ORDER BY x)
+--   fix: order by one expression, rising

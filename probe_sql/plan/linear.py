@@ -79,7 +79,7 @@ def _value(value: Value) -> Quotient:
         raise SqlError(
             f"{value.text} is not a number",
             why="counts, sums and averages are compared with numbers",
-            fix="count(*) > 10",
+            fix="write a number",
             span=value.scalar.span,
         )
     return Quotient((Summand(Fraction(1), public=value.scalar),))
@@ -91,7 +91,7 @@ def _call(call: Call) -> Quotient:
             f"{call.text} is compared, in HAVING, with a constant, or is a value by itself",
             why="it is decided by counting rows on both sides of the constant, and its value is "
             "chosen at random near its rank: arithmetic has no margin, and HAVING none to draw",
-            fix=f"HAVING {call.text} > 10, or without HAVING SELECT {call.text}",
+            fix=f"compare {call.text} itself with a number, or SELECT it without HAVING",
             span=call.span,
         )
     one = Fraction(1)
@@ -134,7 +134,7 @@ def add(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
         raise _nonlinear(
             "two averages or ratios with different denominators",
             span,
-            "compare each with a constant: avg(a) > 10 AND avg(b) < 10",
+            "compare each with a number",
         )
     assert a is not None
     assert a.tally is not None

@@ -100,7 +100,7 @@ class Normaliser:
                 raise Refused(
                     f"{left.text} can only be compared with a constant or a public column",
                     why="it is decided by counting rows on both sides of one constant",
-                    fix=f"{left.text} > 10",
+                    fix=f"compare {left.text} with a number",
                     span=comparison.span,
                 )
             return self._order_statistic(left, op, right, text)
@@ -185,7 +185,7 @@ class Normaliser:
                 raise Refused(
                     "the aggregates of this condition differ too much in size",
                     why="beside the largest, the smallest would be rounded away",
-                    fix="bound the larger one: LEAST(GREATEST(expression, 0), 100)",
+                    fix="bound the larger one, with LEAST and GREATEST",
                 )
         terms = [
             Term(int(c), self.tally(tally), multiplier)

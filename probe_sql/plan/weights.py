@@ -96,7 +96,7 @@ def integer_bounds(value: Scalar, where: str) -> tuple[Fraction, int, int]:
         raise SqlError(
             f"{where} of this expression has no known bounds",
             why="without public bounds one row could change the result by any amount",
-            fix="bound it: LEAST(GREATEST(expression, 0), 100)",
+            fix="bound it, with numbers that you know: LEAST(GREATEST(..., low), high)",
             span=value.span,
         )
     grid = value.grid
@@ -153,7 +153,7 @@ def _needs_bounds(text: str, value: Scalar) -> SqlError:
     return SqlError(
         f"the public column {text} multiplies an aggregate here, and has no bounds",
         why="the largest value it may take decides how much one row can change",
-        fix="declare them in the policy: columns = { name = { type = ..., bounds = [0, 100] } }",
+        fix=f"the data owner can declare bounds for {text} in the policy",
         span=value.span,
     )
 

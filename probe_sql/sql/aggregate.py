@@ -25,7 +25,7 @@ from probe_sql.sql.doubt import is_doubt
 from probe_sql.sql.expression import Expressions, Scope
 from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import require
-from probe_sql.sql.rounded import MIRROR, asked, rounding
+from probe_sql.sql.rounded import MIRROR, asked, rounding, without_nullif
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
@@ -43,7 +43,6 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
 _PLAIN = {row.node: row.name for row in AGGREGATES if row.plain}
 _HINTS = {
     "stddev": "compare AVG or a quantile, or select it and compare what is released",
-    "approxdistinct": "use COUNT(DISTINCT x)",
     "mode": "compare counts of the values you care about",
     "logicalor": "use COUNT_IF(condition) > 0",
     "logicaland": "use COUNT_IF(NOT condition) = 0",
@@ -111,19 +110,19 @@ class Aggregates:
             raise Refused(
                 "HAVING takes no IS NULL",
                 why="an aggregate is NULL where no row counts, and that is a count to compare",
-                fix="count(x) = 0",
+                fix=f"compare a count with 0: count({_inside(node.this)}) = 0",
                 span=span,
             )
         raise Refused(
             f"HAVING takes comparisons of aggregates, not {text_of(node)[:60]}",
             why="each condition must be an aggregate beside a number",
-            fix="count(*) > 500 AND avg(age) > 65; conditions on rows belong in WHERE",
+            fix="compare an aggregate with a number; conditions on rows belong in WHERE",
             span=span,
         )
 
     def _in(self, node: exp.In, negated: bool, span: Span | None) -> Condition:
         if node.args.get("query") or not node.expressions:
-            raise Refused("IN takes a list of numbers", fix="count(*) IN (1, 2, 3)", span=span)
+            raise Refused("IN takes a list of numbers, written in the query", span=span)
         check_parts(node, ("this", "expressions"), self.source, "IN")
         if len(node.expressions) > MAX_OPTIONS:
             raise Refused(
@@ -146,7 +145,7 @@ class Aggregates:
         for side, other, way in ((left, right, op), (right, left, MIRROR[op])):
             rounded = rounding(side) if holds_aggregate(side, {}) else None
             if rounded is not None and not holds_aggregate(other, {}):
-                bound = Expressions(self.source, self.scope).bind(other).constant
+                bound = self._argument(other, clamped=False).constant
                 if isinstance(bound, Fraction):
                     return self._rounded(way, *rounded, bound, node)
         span = self.source.span(node)
@@ -198,7 +197,7 @@ class Aggregates:
             left, right = self.expression(node.this), self.expression(below)
             return Operation(_ARITHMETIC[type(node)], left, right, text_of(node), span)
         if isinstance(node, exp.Neg) and holds_aggregate(node, self.aliases):
-            minus = Value(Expressions(self.source, self.scope).bind(exp.Literal.number(-1)), "-1")
+            minus = Value(self._argument(exp.Literal.number(-1), clamped=False), "-1")
             return Operation("*", minus, self.expression(node.this), text_of(node), span)
         if isinstance(node, exp.Coalesce) and holds_aggregate(node, self.aliases):
             return self._coalesce(node, span)
@@ -258,21 +257,24 @@ class Aggregates:
             return self._within_group(node, condition, span)
         name = _PLAIN.get(type(node))
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "mean":
-            raise Refused("mean is written AVG here", fix="avg(x)", span=span)
+            words = ", ".join(map(text_of, node.expressions))
+            raise Refused("mean is written AVG here", instead=f"avg({words})", span=span)
         if name is None:
             raise self.unknown(node, span)
         check_parts(node, ("this",), self.source, name.upper())
         if node.this is None:
-            raise SqlError(f"{name.upper()} takes one expression", fix=f"{name}(x)", span=span)
+            raise SqlError(f"{name.upper()} takes one expression", span=span)
         if isinstance(node.this, exp.Distinct):
             raise Refused(
                 f"{name.upper()}(DISTINCT x) is not supported",
                 why="one row may change it by more than its own value",
-                fix="COUNT(DISTINCT x) is",
+                fix=f"leave DISTINCT out, or COUNT({text_of(node.this)})",
                 span=span,
             )
-        if node.this is None or isinstance(node.this, exp.Order | exp.Limit | exp.Star):
-            raise Refused(f"{name.upper()} takes one expression", fix=f"{name}(x)", span=span)
+        if isinstance(node.this, exp.Order | exp.Limit | exp.Star):
+            inner = node.this.this
+            instead = f"{name}({text_of(inner)})" if isinstance(inner, exp.Column) else None
+            raise Refused(f"{name.upper()} takes one expression", instead=instead, span=span)
         if name in ("sum", "avg"):
             argument = numeric(self._argument(node.this, clamped=True), name.upper())
             present = self._present(node.this, argument)
@@ -347,7 +349,7 @@ class Aggregates:
         ):
             raise Refused(
                 "WITHIN GROUP takes percentile_disc or percentile_cont, and one rising order",
-                fix="percentile_disc(0.9) WITHIN GROUP (ORDER BY x)",
+                fix="order by one expression, rising",
                 span=span,
             )
         check_parts(node.this, ("this",), self.source, "a percentile")
@@ -361,16 +363,14 @@ class Aggregates:
         check_parts(node, ("this", part), self.source, "QUANTILE_DISC")
         written = node.args.get(part)
         if written is None:
-            raise SqlError(
-                "QUANTILE_DISC takes a column and a share", fix="quantile_disc(x, 0.9)", span=span
-            )
+            raise SqlError("QUANTILE_DISC takes a column and a share, as 0.9", span=span)
         share = Expressions(self.source, self.scope).bind(written).constant
         good = isinstance(share, Fraction) and 0 < share <= 1 and share.denominator <= 10**6
         if not good:
             raise SqlError(
                 "the share of QUANTILE_DISC is a number above 0 and at most 1, with at most "
                 "six decimals",
-                fix="quantile_disc(x, 0.9); MIN(x) for the share 0",
+                fix=f"MIN({text_of(node.this)}) is the share 0",
                 span=self.source.span(written) or span,
             )
         assert isinstance(share, Fraction)
@@ -396,10 +396,14 @@ class Aggregates:
                     fix=f"SELECT count(*), {name}(count(*))",
                     span=span,
                 )
+            exact = isinstance(node, exp.ApproxDistinct)
             return Refused(
                 f"the aggregate {self.source.name_at(span) or name} is not supported",
-                why="its sensitivity to one row is unbounded or unknown",
-                fix=_HINTS.get(
+                why="it is no sum over rows of which each adds a bounded amount",
+                instead=f"count(DISTINCT {text_of(node.this)})" if exact else None,
+                fix=None
+                if exact
+                else _HINTS.get(
                     name,
                     "COUNT, COUNT DISTINCT, SUM, AVG, MIN, MAX, MEDIAN, "
                     "QUANTILE_DISC and COUNT_IF are",
@@ -414,12 +418,10 @@ class Aggregates:
         )
 
 
-def without_nullif(node: exp.Expr) -> exp.Expr:
-    """A divisor without NULLIF(divisor, 0) around it: division by zero is NULL by itself."""
-    inner = node.unnest()
-    if isinstance(inner, exp.Nullif) and text_of(inner.expression) in ("0", "0.0"):
-        return inner.this  # type: ignore[no-any-return]
-    return node
+def _inside(node: exp.Expr) -> str:
+    """What an aggregate is taken of, as text."""
+    inner = node.this if isinstance(node, exp.AggFunc) and isinstance(node.this, exp.Expr) else node
+    return text_of(inner)[:60]
 
 
 def holds_aggregate(node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> bool:

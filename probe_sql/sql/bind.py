@@ -293,6 +293,7 @@ class _Binder:
                 f"DISTINCT would make one row of several groups, for {hidden[0]} is not selected",
                 why="each group has its own error, and its own noise where values are shown",
                 fix=f"SELECT {hidden[0]} too, or leave DISTINCT out",
+                instead="",
                 span=span,
             )
 
@@ -314,7 +315,7 @@ class _Binder:
         if not good or len(value.this) > 10 or int(value.this) > 2**31:
             position = source.clause(node, clause.upper())
             raise SqlError(
-                f"{clause.upper()} takes a whole number", fix=f"{clause.upper()} 10", span=position
+                f"{clause.upper()} takes a whole number", fix="write how many rows", span=position
             )
         return int(value.this)
 

@@ -21,7 +21,7 @@ from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import FUNCTIONS, apply_function
 from probe_sql.sql.functions.arguments import constant_text, require
 from probe_sql.sql.functions.row import Row
-from probe_sql.sql.moments import difference, interval, moved, whole_days
+from probe_sql.sql.moments import between_timestamps, difference, interval, moved, whole_days
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import UNSUPPORTED, check_growth, check_parts
@@ -97,6 +97,8 @@ def _comparison(op: str) -> Handler:
     def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
         check_parts(node, ("this", "expression"), binder.source, op)
         raw = replace(binder, clamped=False)
+        if isinstance(node.expression, exp.Interval) and isinstance(node.this.unnest(), exp.Sub):
+            raise between_timestamps(op, node.this.unnest(), node.expression, span)
         return compare(op, raw.bind(node.this), raw.bind(node.expression), span)
 
     return apply

@@ -36,6 +36,9 @@ class Join:
     released: Released | None = None
 
 
+_NOTHING = "a column of the private table"
+
+
 @dataclass(slots=True, eq=False)
 class _Pending:
     """A public table of FROM; an outer one has the conditions of its own ON alone."""
@@ -44,6 +47,7 @@ class _Pending:
     outer: bool
     span: Span | None
     on: list[exp.Expr] = field(default_factory=list)
+    joined: bool = True
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class Joins:
     def first(self, item: Named, span: Span | None) -> None:
         """The table that FROM begins with."""
         if item.public is not None:
-            self._waiting.append(_Pending(item, False, span))
+            self._waiting.append(_Pending(item, False, span, joined=False))
 
     def add(self, join: exp.Join, item: Named, left: list[Named]) -> None:
         """A further table, with what its join says."""
@@ -155,11 +159,14 @@ class Joins:
         assert item.named.public is not None
         table, name = item.named.public[0], item.named.name
         whole = " AND ".join(f"{name}.{key} = {self._mate(key, item)}" for key in table.key)
+        alias = table.name if name == table.name else f"{table.name} AS {name}"
+        joined = f"{'LEFT ' if item.outer else ''}JOIN {alias} ON {whole}"
         return Refused(
             f"{table.name} must be joined on its whole key ({', '.join(table.key)})",
             why="otherwise one private row could match several public rows and count twice",
-            fix=f"ON {whole}",
-            span=item.span,
+            fix=joined,
+            instead=joined if item.joined and _NOTHING not in whole else None,
+            span=self.source.with_comma(item.span),
         )
 
     def _mate(self, key: str, item: _Pending) -> str:
@@ -172,7 +179,7 @@ class Joins:
         for other, column in columns:
             if self.scope.column(other, column, None, False).type.name == type_.name:
                 return f"{other.name}.{column}"
-        return "a column of the private table"
+        return _NOTHING
 
     def _belongs(self, column: exp.Column, item: Named) -> bool:
         """Whether a column is one of `item`, by its qualifier or because no other has it."""

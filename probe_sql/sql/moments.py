@@ -119,6 +119,19 @@ def difference(first: Scalar, last: Scalar, written: Sequence[str], span: Span |
     )
 
 
+def between_timestamps(op: str, spent: exp.Sub, length: exp.Interval, span: Span | None) -> Refused:
+    """The refusal of `a - b > INTERVAL ...`, with what can be written instead."""
+    by = interval(length, span)
+    ends = ", ".join(side.sql(dialect="duckdb") for side in (spent.expression, spent.this))
+    seconds = int(by.span.total_seconds())
+    return Refused(
+        "the difference of two timestamps is written with date_diff",
+        why="an interval has no one length that could be compared",
+        instead=None if by.months else f"date_diff('second', {ends}) {op} {seconds}",
+        span=span,
+    )
+
+
 def _months_later(start: date, months: int) -> date:
     whole = start.year * 12 + start.month - 1 + months
     year, month = whole // 12, whole % 12 + 1

@@ -14,7 +14,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Refused, SqlError
-from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of, without_nullif
+from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
 from probe_sql.sql.around import NAMES, Around, Derivation, Fixed, Released
 from probe_sql.sql.bound import Call, Doubt, GroupKey, Order, Output
 from probe_sql.sql.doubt import CERTAIN, bind_doubt, is_doubt
@@ -22,7 +22,7 @@ from probe_sql.sql.expression import Expressions
 from probe_sql.sql.functions.arguments import constant_integer
 from probe_sql.sql.keys import replace_keys
 from probe_sql.sql.relation import Relation
-from probe_sql.sql.rounded import MOST_DIGITS, cast_type, plain
+from probe_sql.sql.rounded import MOST_DIGITS, cast_type, plain, without_nullif
 from probe_sql.sql.scalar import numeric
 from probe_sql.sql.scope import FromScope
 from probe_sql.sql.source import Source

@@ -77,6 +77,7 @@ def no_table(policy: Policy, name: str, span: Span | None) -> SqlError:
         f"there is no table {name!r} to query",
         why="only tables that the policy declares can be used",
         fix=f"did you mean {near}?" if near else f"declared: {', '.join(known)}",
+        instead=near,
         span=span,
     )
 

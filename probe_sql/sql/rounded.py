@@ -60,3 +60,10 @@ def asked(op: str, bound: Fraction, digits: int) -> tuple[str, Fraction]:
     if op in (">", ">="):
         return (">=" if first > 0 else ">"), middle
     return ("<" if first > 0 else "<="), middle
+
+
+def without_nullif(node: exp.Expr) -> exp.Expr:
+    """A divisor without NULLIF(divisor, 0) around it: division by zero is NULL by itself."""
+    inner = node.unnest()
+    zero = isinstance(inner, exp.Nullif) and inner.expression.sql() in ("0", "0.0")
+    return inner.this if zero else node

@@ -197,14 +197,19 @@ def numeric(value: Scalar, where: str) -> Scalar:
         f"{where} needs a number, and this is {article(value.type)}",
         why="the engine never guesses a conversion, since a failing one would reveal a row",
         fix=_NUMBER_FIXES.get(value.type.kind),
+        instead=_as_number(value),
         span=value.span,
     )
 
 
-_NUMBER_FIXES = {
-    Kind.BOOLEAN: "count_if(condition), or CAST(x AS INTEGER)",
-    Kind.TEXT: "CAST(x AS DOUBLE): NULL where it is no number",
-}
+_NUMBER_FIXES = {Kind.TEXT: "cast it to DOUBLE, which is NULL where it is no number, and bound it"}
+
+
+def _as_number(value: Scalar) -> str | None:
+    """A truth value as 0 or 1."""
+    if value.type.kind is not Kind.BOOLEAN or not isinstance(value.ast, exp.Column):
+        return None
+    return f"CAST({value.ast.name} AS INTEGER)"
 
 
 def article(type_: SqlType) -> str:

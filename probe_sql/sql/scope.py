@@ -83,7 +83,7 @@ class FromScope:
         if len(owners) > 1:
             raise SqlError(
                 f"the column {name!r} is ambiguous",
-                fix=f"write {owners[0].name}.{name}",
+                instead=f"{owners[0].name}.{name}",
                 span=span,
             )
         if not owners:
@@ -99,6 +99,11 @@ class FromScope:
     def has(self, item: Named, name: str) -> bool:
         return normal_name(name) in (normal_name(column) for column in item.columns())
 
+    def _respelt(self, name: str, near: str, span: Span | None) -> str:
+        """The name that was meant, with the table that stood before it."""
+        written = "" if span is None else self.source.sql[span.start : span.end]
+        return (written[: -len(name)] if written.endswith(name) else "") + near
+
     def _missing(self, name: str, span: Span | None) -> SqlError:
         known = [column for item in self.named.values() for column in item.columns()]
         near = suggest(name, known)
@@ -109,6 +114,7 @@ class FromScope:
             f"there is no column {name!r} to use",
             why=f"only columns that the policy lists under [{where}] can be used",
             fix=fix,
+            instead=None if near is None else self._respelt(name, near, span),
             span=span,
         )
 

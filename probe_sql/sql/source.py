@@ -84,6 +84,13 @@ class Source:
                 return Span(self.tokens[index].start, end)
         return None
 
+    def with_comma(self, span: Span | None) -> Span | None:
+        """The place of a join, with the comma that joins it."""
+        first = self._index_at(span.start) if span is not None else None
+        if span is None or not first or self.tokens[first - 1].token_type != TokenType.COMMA:
+            return span
+        return Span(self.tokens[first - 1].start, span.end)
+
     def name_at(self, span: Span | None) -> str | None:
         """The function's name with which a span begins, as it was written."""
         first = self._index_at(span.start) if span is not None else None

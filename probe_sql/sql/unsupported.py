@@ -79,7 +79,11 @@ UNSUPPORTED: dict[type[exp.Expr], tuple[str, str | None, str | None]] = {
         "its pattern can fail",
         "use contains, starts_with or ends_with",
     ),
-    exp.Collate: ("COLLATE", "it changes what is equal", "use lower(x) = 'ann'"),
+    exp.Collate: (
+        "COLLATE",
+        "it changes what is equal",
+        "compare lower(...) with a text in small letters",
+    ),
     exp.Any: ("ANY", None, None),
     exp.Lambda: ("a lambda", None, None),
     exp.Placeholder: ("a named parameter", None, None),

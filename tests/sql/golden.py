@@ -90,6 +90,8 @@ def _refusal(error: ProbeError, sql: str) -> Iterable[str]:
         yield f"at: {' '.join(sql[error.span.start : error.span.end].split())}"
     if error.fix:
         yield f"fix: {error.fix}"
+    if error.instead is not None and error.fix != f"write {error.instead}":
+        yield f"instead: {error.instead or 'nothing'}"
 
 
 def _script(script: Script) -> Iterable[str]:

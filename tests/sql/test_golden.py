@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from probe_sql.errors import ProbeError
+from probe_sql.plan.plan import make_plan
 from tests.sql.golden import difference, files, outcome, read
+from tests.sql.hospital import policy
 
 ALL = [*files("accept"), *files("around"), *files("refuse")]
 
@@ -34,6 +38,54 @@ def test_refusals_say_what_and_where(path: Path) -> None:
     assert any(line.startswith("at:") for line in expected) or any(
         words in expected[1] for words in whole
     )
+
+
+def refused(path: Path) -> ProbeError | None:
+    golden = read(path)
+    try:
+        make_plan(golden.body, policy(), golden.parameters, **golden.options)
+    except ProbeError as error:
+        return error
+    return None
+
+
+OFFERED = [
+    path for path in files("refuse") if (error := refused(path)) is not None and error.repaired()
+]
+
+
+def test_many_refusals_offer_what_can_be_written() -> None:
+    assert len(OFFERED) >= 12
+
+
+@pytest.mark.parametrize("path", OFFERED, ids=lambda path: path.stem)
+def test_what_a_refusal_offers_is_accepted(path: Path) -> None:
+    """Every fix that is SQL, in the place of what is underlined."""
+    error, golden = refused(path), read(path)
+    assert error is not None
+    repaired = error.repaired()
+    assert repaired is not None
+    make_plan(repaired, policy(), golden.parameters, **golden.options)
+
+
+@pytest.mark.parametrize("path", files("refuse"), ids=lambda path: path.stem)
+def test_a_fix_names_no_column_that_the_query_does_not(path: Path) -> None:
+    """Nor a number that stands for one that nobody wrote."""
+    error, golden = refused(path), read(path)
+    if error is None or error.fix is None:
+        return
+    table = policy().find_table("stays")
+    assert table is not None
+    asked = {word.lower() for word in re.findall(r"\w+", golden.body)}
+    named = set(re.findall(r"\w+", error.fix.lower())) & {*table.columns} - {
+        "name",
+        "share",
+        "steps",
+        "cost",
+    }
+    offered = set(re.findall(r"\w+", (error.instead or "").lower()))
+    assert named <= asked | offered
+    assert not re.search(r"\(x\)|\(x,|> 10\b", error.fix)
 
 
 def test_there_are_enough_of_them() -> None:

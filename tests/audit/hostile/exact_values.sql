@@ -10,11 +10,11 @@ SELECT cost FROM patients ORDER BY cost DESC LIMIT 1
 SELECT DISTINCT note FROM patients
 --! SqlError: age is neither a group key nor an aggregate
 SELECT disease, age FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: max(cost) can only be compared, in HAVING, with
+--! Refused: max(cost) is compared, in HAVING, with a constant, or is a value
 SELECT disease, max(cost) FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: min(age) can only be compared, in HAVING, with
+--! Refused: min(age) is compared, in HAVING, with a constant, or is a value
 SELECT disease, min(age) AS youngest FROM patients GROUP BY disease HAVING min(age) < 5
---! Refused: median(age) can only be compared, in HAVING,
+--! Refused: median(age) is compared, in HAVING, with a constant, or is a value
 SELECT disease, median(age) FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: the aggregate any_value is not supported
 SELECT disease, any_value(note) FROM patients GROUP BY disease HAVING count(*) > 1
@@ -36,19 +36,19 @@ SELECT disease, sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1 WIT
 SELECT disease, count(*) + sum(cost) FROM patients GROUP BY disease HAVING count(*) > 1 WITH ACCURACY (algorithm = 'probe')
 --! SqlError: cost is neither a group key nor an aggregate
 SELECT disease, max(cost) OVER () FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: max(cost) can only be compared
-SELECT disease, row_number() OVER (ORDER BY max(cost)) FROM patients GROUP BY disease
---! Refused: max(cost) can only be compared
-SELECT disease, (SELECT max(cost) FROM patients) FROM patients GROUP BY disease HAVING count(*) > 1
+--! Refused: the value of max(disease) is not supported
+SELECT disease, row_number() OVER (ORDER BY max(disease)) FROM patients GROUP BY disease
+--! Refused: the value of max(disease) is not supported
+SELECT disease, (SELECT max(disease) FROM patients) FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: a SELECT shows rows of a private table
 SELECT disease, EXISTS (SELECT 1 FROM patients WHERE cost > 4000000) FROM patients GROUP BY disease HAVING count(*) > 1
---! Refused: max(cost) can only be compared
-SELECT disease FROM patients GROUP BY disease HAVING count(*) > (SELECT max(cost) FROM patients)
+--! Refused: the value of max(disease) is not supported
+SELECT disease FROM patients GROUP BY disease HAVING count(*) > (SELECT max(disease) FROM patients)
 --! Refused: a SELECT shows rows of a private table
 SELECT disease FROM patients GROUP BY disease HAVING EXISTS (SELECT 1 FROM patients WHERE note LIKE 'Z%')
 --! SqlError: is neither a group key nor an aggregate
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY cost
---! Refused: can only be compared, in HAVING
+--! Refused: is compared, in HAVING, with a constant, or is a value
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY max(age) DESC
 --! Refused: a subquery may not stand in LIMIT
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT (SELECT count(*) FROM patients)

@@ -18,7 +18,10 @@ class Watch:
     Group j may stop where the sum of the others' weights, `spare` times the worst that j could
     add, and `margin` standard errors come to at most 0. A sum that stays near its bound for
     longer than `patience` octaves does not pass it but hovers there: then the margin grows with
-    each octave, so that a long ladder does not get more chances.
+    each octave, so that a long ladder does not get more chances. What sure groups are worth enters
+    the error as if the bound were at least `grain`, because the squares of many small weights
+    vanish; and the sum counts 1 - miss times, because with a large fnr groups on the line are
+    often dead by chance, and missing in it (docs/proofs/ladder.md, section 5).
     Groups are along the last axis; other axes are runs of their own.
     """
 

@@ -226,3 +226,33 @@ def test_what_the_end_of_the_ladder_cut_off_is_known() -> None:
     walk.step(level, np.zeros(40, dtype=np.int64), np.zeros(40), end=True)
     assert walk.fixed.all()
     assert walk.cut.all()
+
+
+def test_the_margin_waits_for_three_octaves() -> None:
+    """A sum half an error beyond its bound: enough while the walk passes, not when it hovers."""
+    levels = every(levels_of())
+    watch = Watch(FDR, (16,), TUNING)
+    octaves = math.log2(TUNING.ratio)
+    early, late = [], []
+    for number, level in enumerate(levels[: math.ceil(6 / octaves)]):
+        if level.on_the_line < 0.9:  # where groups on the line die, the sum may be nearer
+            break
+        x = np.concatenate((np.full(15, 50 * level.reach), np.full(1, -50 * level.reach)))
+        alone = bool(watch.stopped(level, x)[-1])
+        (early if (number + 1) * octaves <= TUNING.patience else late).append(alone)
+    assert all(early)
+    assert len(late) > 10
+    assert not any(late[8:])
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["fpr", "fdr"])
+def test_the_error_does_not_shrink_with_the_bound(listed: bool) -> None:
+    """Many sure groups of a hundredth each, together a little more than what one may add."""
+    level, promise = levels_of()[10], Promise(0.01, listed, TUNING.width)
+    worst = TUNING.spare * promise.worst(level) / (1 - level.miss)
+    enough = worst + 0.2 * math.sqrt(TUNING.grain * worst)
+    side = 50 * level.reach if listed else -50 * level.reach
+    x = np.full(math.ceil(enough / promise.rate) + 1, side)
+    finer = replace(TUNING, grain=0.0)
+    assert not Watch(promise, x.shape, TUNING).stopped(level, x).any()
+    assert Watch(promise, x.shape, finer).stopped(level, x).all()

@@ -233,7 +233,8 @@ def test_the_margin_waits_for_three_octaves() -> None:
     levels = every(levels_of())
     watch = Watch(FDR, (16,), TUNING)
     octaves = math.log2(TUNING.ratio)
-    early, late = [], []
+    early: list[bool] = []
+    late: list[bool] = []
     for number, level in enumerate(levels[: math.ceil(6 / octaves)]):
         if level.on_the_line < 0.9:  # where groups on the line die, the sum may be nearer
             break

@@ -187,6 +187,18 @@ def test_a_third_that_is_guarded_or_multiplied_stands_alone() -> None:
     assert shared(tallies, *pair, times) == {frozenset((0, 1))}
 
 
+def test_a_third_joins_one_pair_only() -> None:
+    """In two sets it would be charged in neither where the other's pair is moved wholly."""
+    tallies = plan_of("count(*), count(age), sum(age)").scan.tallies
+    pair = (
+        made_of(Term(1, 2), delta=120),
+        made_of(Term(120, 1), Term(-1, 2), delta=120),
+    )
+    third = made_of(Term(120, 0), Term(-120, 1), delta=120)
+    found = shared(tallies, *pair, *pair, third)
+    assert found == {frozenset((0, 1, 4)), frozenset((2, 3))}
+
+
 def test_a_pair_of_a_condition_costs_once_too() -> None:
     text = "SELECT ward FROM stays GROUP BY ward HAVING {}"
     both = "count_if(urgent) > 9 AND count(*) - count_if(urgent) > 9"

@@ -19,7 +19,7 @@ from probe_sql.blocks import Asker, Outline, outline
 from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
-from probe_sql.errors import InterfaceError, NotSupportedError, Refused, SqlError
+from probe_sql.errors import InterfaceError, Interrupted, NotSupportedError, Refused, SqlError
 from probe_sql.ledger import BudgetState, Entry
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
@@ -104,6 +104,7 @@ class Connection:
         arguments.analyst(analyst)
         self._database = database if owner else database.session(analyst if login else None)
         self._closed = False
+        self._cancelled = 0  # how often
         self._watching: set[int] = set()  # threads in a caller's progress
         # Replaced whole: threads may share it.
         self._latest: tuple[list[Any], Plan | Script] | None = None
@@ -140,8 +141,12 @@ class Connection:
         if script.explain:
             return self._outline(script, accuracy)
 
+        cancelled = self._cancelled
+
         def waiting(_seconds: float) -> None:
             self._open()
+            if self._cancelled != cancelled:
+                raise Interrupted("the query was cancelled")
             if watched is not None:
                 watched()
 
@@ -311,6 +316,7 @@ class Connection:
 
     def interrupt(self) -> None:
         """Cancel what this connection runs, from another thread; that of others goes on."""
+        self._cancelled += 1
         self._database.backend.interrupt()
 
     def close(self) -> None:

@@ -26,6 +26,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+# Where the parent has DuckDB: -I leaves out what only its environment names.
+sys.path.extend(sys.argv[1:])
 import duckdb
 
 _LENGTH = struct.Struct("!Q")

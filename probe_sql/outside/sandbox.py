@@ -24,6 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import duckdb
+
 from probe_sql.errors import InternalError, OperationalError, ProbeError, Refused, SqlError
 from probe_sql.text import visible
 
@@ -52,6 +54,10 @@ class Found:
     rows: tuple[tuple[Any, ...], ...]
 
 
+class _Ended(Exception):
+    """The child is gone."""
+
+
 def _nobody(_seconds: float) -> None:
     """Nobody waits to be told."""
 
@@ -71,19 +77,22 @@ class Sandbox:
         self._seconds = seconds
         if sys.platform == "win32":
             raise _no_walls("Windows has none")
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", str(_CHILD)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            bufsize=0, close_fds=True, cwd="/", env={}, start_new_session=True,
-        )  # fmt: skip
         try:
-            limits = {"memory": memory, "seconds": int(4 * seconds), "functions": list(functions)}
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", str(_CHILD), str(Path(duckdb.__file__).parent.parent)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                bufsize=0, close_fds=True, cwd="/", env={}, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise _no_walls(f"no process can be started ({error.strerror})") from None
+        limits = {"memory": memory, "seconds": int(4 * seconds), "functions": list(functions)}
+        try:
             answer = self._call(limits)
-            if answer.get("error") == "walls":
-                raise _no_walls(str(answer.get("message")))
-        except BaseException:
+        except _Ended:
+            raise _no_walls("the process ended at once") from None
+        if answer.get("error") == "walls":
             self.close()
-            raise
+            raise _no_walls(str(answer.get("message")))
 
     @property
     def pid(self) -> int:
@@ -144,7 +153,10 @@ class Sandbox:
     # --- messages ---
 
     def _ask(self, **message: Any) -> dict[str, Any]:
-        answer = self._call(message)
+        try:
+            answer = self._call(message)
+        except _Ended:
+            raise _error("memory", "") from None
         error = answer.get("error")
         if error is not None:
             raise _error(str(error), str(answer.get("message", "")))
@@ -173,7 +185,7 @@ class Sandbox:
             except BlockingIOError:
                 continue
             except BrokenPipeError:
-                raise _error("memory", "") from None
+                raise _Ended from None
         size = _LENGTH.unpack(self._read(get, _LENGTH.size, began))[0]
         if size > 2 * BYTES:
             raise InternalError("the process around private blocks sent too much")
@@ -188,7 +200,7 @@ class Sandbox:
             self._wait(began, read=get)
             part = os.read(get, min(size, 1 << 20))
             if not part:
-                raise _error("memory", "")
+                raise _Ended
             parts.append(part)
             size -= len(part)
         return b"".join(parts)

@@ -225,6 +225,17 @@ def test_every_wall_alone_keeps_files_out(
         assert not reads(box, secret), kept
 
 
+@linux
+def test_handles_stay_with_the_parent_though_the_child_closes_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with (tmp_path / "vault").open("w") as held:
+        os.set_inheritable(held.fileno(), True)
+        with without(monkeypatch, tmp_path, _NO_LIMITS) as box:
+            handles = list(Path(f"/proc/{box.pid}/fd").iterdir())
+            assert str(tmp_path / "vault") not in [str(one.readlink()) for one in handles]
+
+
 def test_without_any_wall_the_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The negative control: the attack of the test above works where nothing stops it."""
     secret = tmp_path / "private.csv"

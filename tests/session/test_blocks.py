@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,14 @@ import pytest
 
 from probe_sql import Answer
 from probe_sql.answer.values import Denied
-from probe_sql.errors import AccuracyError, BudgetExhausted, ProbeError, Refused, SqlError
+from probe_sql.errors import (
+    AccuracyError,
+    BudgetExhausted,
+    Interrupted,
+    ProbeError,
+    Refused,
+    SqlError,
+)
 from probe_sql.outside import Sandbox
 from probe_sql.session import Connection, Outline, explain_only
 from tests.session.clinic import POLICY, build, seeded
@@ -215,6 +223,7 @@ def test_null_in_a_threshold_holds_for_no_group(database: Path) -> None:
     "disease NOT IN (SELECT name FROM diseases WHERE name < 'g')",
     "NOT disease IN (SELECT name FROM diseases WHERE cap IS NULL)",
     "disease NOT IN (SELECT CASE WHEN cap IS NULL THEN NULL ELSE name END FROM diseases)",
+    "CASE WHEN age = 30 THEN NULL ELSE age END NOT IN (SELECT 50)",
     "age IN (SELECT cap / 10 + 30 FROM diseases)", "disease IN (SELECT name FROM diseases LIMIT 0)",
     "age > (SELECT min(cap) / 10 FROM diseases)", "age > (SELECT cap FROM diseases WHERE false)",
     "CASE WHEN disease IN (SELECT 'flu') THEN age > 40 ELSE age < 40 END",
@@ -400,3 +409,33 @@ def test_windows_beside_aggregates_compute_on_released_groups(database: Path) ->
     assert answer.rows[0][3] == pytest.approx(100 * 900 / 2000, abs=1)
     assert len(block.rows) == 3
     assert "OVER" not in (entry.sql or "")
+
+
+# --- cancelling ---
+
+
+def test_the_sql_around_blocks_can_be_cancelled(database: Path) -> None:
+    """A product of many copies of a public table does not end by itself."""
+    endless = "SELECT count(*) FROM " + ", ".join(f"diseases d{i}" for i in range(20))
+    ended: list[BaseException] = []
+
+    def asks(db: Connection) -> None:
+        try:
+            db.sql(endless)
+        except ProbeError as error:
+            ended.append(error)
+
+    with seeded(database, 21) as db:
+        thread = threading.Thread(target=asks, args=(db,))
+        thread.start()
+        while thread.is_alive():
+            db.interrupt()
+            thread.join(0.1)
+        assert isinstance(ended[0], Interrupted)
+        with pytest.raises(ValueError, match="enough"):
+            db.sql(endless, progress=enough)
+        assert ask(db, "SELECT 1 AS one").rows == ((1,),)
+
+
+def enough(_seconds: float) -> None:
+    raise ValueError("enough")

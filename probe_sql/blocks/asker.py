@@ -46,16 +46,19 @@ class Asker:
 
         Those whose answers are kept cost nothing.
         """
-        again, backend = Again(self.database, self.analyst), self.database.backend
-        total = Loss.NOTHING
-        for plan in plans:
-            if again.told(plan, backend.groups(plan.scan)) is None:
-                total += Loss.asked(plan.accuracy.epsilon)
-        if total > Loss.NOTHING:
-            self.database.ledger.admit(self.analyst, total)
+        asked = [Loss.asked(p.accuracy.epsilon) for p in plans if not self._kept(p)]
+        if asked:
+            self.database.ledger.admit(self.analyst, sum(asked, Loss.NOTHING))
+
+    def _kept(self, plan: Plan) -> bool:
+        """Whether the answer would be given again, free."""
+        groups = self.database.backend.groups(plan.scan)
+        return Again(self.database, self.analyst).told(plan, groups) is not None
 
     def denied(self, plan: Plan) -> str | None:
         """Why public facts alone deny a query, if they do; free."""
+        if self._kept(plan):
+            return None
         task = self.database.task(plan, self.database.backend.groups(plan.scan))
         outcome = denied_unread(plan, task)
         return None if outcome is None else outcome.denial or ""

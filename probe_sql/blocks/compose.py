@@ -36,7 +36,7 @@ def composed(
     origins = _fitting(lines, width)
     sources = _sources(program, blocks, lines)
     confidence = _confidence(origins, sources)
-    rows, margins = [], []
+    rows, margins, ranks = [], [], []
     raw = tuple(row[:width] for row in found.rows)
     for row in found.rows:
         row_numbers = row[width:]
@@ -46,10 +46,12 @@ def composed(
         ]
         rows.append(tuple(cell[0] for cell in cells))
         margins.append(tuple(cell[1] for cell in cells))
+        ranks.append(tuple(_rank(origin, row_numbers, sources) for origin in origins))
     derived = tuple(
         name
         for name, origin in zip(names, origins, strict=True)
-        if origin.kind == "derived" or (origin.kind == "linear" and confidence is None)
+        if origin.kind == "derived"
+        or (origin.kind == "linear" and (confidence is None or _computed(origin, sources)))
     )
     any_margin = any(margin is not None for row in margins for margin in row)
     notices = [notice for step in program.steps for notice in _notices(step, blocks)]
@@ -60,6 +62,7 @@ def composed(
         _privacy(program, blocks, remaining, _SELECTED if any_margin else ""), tuple(notices),
         confidence=confidence if any_margin else None, raw=raw, derived=derived,
         blocks=_named(program, blocks), types=_types(program),
+        ranks=tuple(ranks) if any(one.ranks for one in sources) else (),
     )  # fmt: skip
 
 
@@ -155,12 +158,34 @@ def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float |
     return round(least, 12) if least >= _LEAST_CONFIDENCE else None
 
 
+def _ranked(answer: Answer, column: int) -> bool:
+    return any(row[column] is not None for row in answer.ranks)
+
+
+def _computed(origin: Origin, sources: Sequence[Answer]) -> bool:
+    """Whether it is computed from a value whose margin is in rows, which follows no arithmetic."""
+    ranked = [term for term in origin.terms if _ranked(sources[term.source], term.column)]
+    return bool(ranked) and origin.plain is None
+
+
+def _rank(origin: Origin, row_numbers: Sequence[Any], sources: Sequence[Answer]) -> int | None:
+    """The margin in rows of a value that is shown as its block shows it."""
+    plain = origin.plain
+    if plain is None or row_numbers[plain.source] is None or not sources[plain.source].ranks:
+        return None
+    rank: int | None = sources[plain.source].ranks[row_numbers[plain.source]][plain.column]
+    return rank
+
+
 def _cell(
     origin: Origin, value: Any, row_numbers: Sequence[Any], sources: Sequence[Answer], margins: bool
 ) -> tuple[Any, float | None]:
     """A value as it is shown, and its margin."""
     if origin.kind != "linear" or value is None or not margins:
         return value, None
+    plain = origin.plain
+    if plain is not None and row_numbers[plain.source] is not None:
+        value = sources[plain.source].rows[row_numbers[plain.source]][plain.column]
     total = float(origin.slack)
     for term in origin.terms:
         row_number = row_numbers[term.source]
@@ -170,7 +195,4 @@ def _cell(
         if margin is None:
             return value, None
         total += abs(float(term.factor)) * margin
-    plain = origin.plain
-    if plain is not None:
-        return sources[plain.source].rows[row_numbers[plain.source]][plain.column], total
     return value, total

@@ -1,0 +1,117 @@
+"""Subqueries inside of private blocks: asked before, put in as values, lists and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from probe_sql import Answer
+from probe_sql.errors import Refused, SqlError
+from tests.session.clinic import build, seeded
+from tests.session.test_blocks import ask
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return build(tmp_path)
+
+
+def test_a_threshold_from_a_block(database: Path) -> None:
+    query = (
+        "SELECT disease FROM patients GROUP BY disease"
+        " HAVING avg(age) > (SELECT avg(age) FROM patients) AND count(*) > 100"
+        " WITH ACCURACY (epsilon = 3)"
+    )
+    with seeded(database, 7) as db:
+        answer = ask(db, query)
+        first, second = db.ledger()
+    # The exact mean is 43.2: of the large ones only shingles (80) is above.
+    assert [row[0] for row in answer.rows] == ["shingles"]
+    assert first.sql == "SELECT AVG(age) FROM patients"
+    released = (answer.blocks or ())[0][1].raw[0][0]
+    assert f"AVG(age) > {released!r}" in (second.sql or "")
+    assert "with released values in place of its subqueries" in answer.privacy.sentence
+
+
+def test_a_released_mean_is_moved_into_its_bounds(database: Path) -> None:
+    """The mean of a handful of rows at almost no epsilon is mostly noise; the exact one is not."""
+    query = (
+        "SELECT ward FROM patients GROUP BY ward HAVING avg(age) >= (SELECT avg(age) FROM patients"
+        " WHERE age > 119 WITH ACCURACY (epsilon = 0.001)) WITH ACCURACY (epsilon = 0.1)"
+    )
+    moved = 0
+    with seeded(database, 1) as db:
+        for _ in range(5):
+            before = len(db.ledger())
+            answer = db.sql(query)
+            assert isinstance(answer, Answer)
+            [(_, inner), *_] = answer.blocks or ()
+            raw = inner.raw[0][0]
+            asked = [entry.sql or "" for entry in db.ledger()[before:]][1:]
+            if raw is not None and not 0 <= raw <= 120:
+                moved += 1
+                assert asked == [] or asked[0].endswith((">= 0.0", ">= 120.0"))
+            elif raw is not None:
+                assert asked[0].endswith(f">= {raw!r}")
+    assert moved
+
+
+def test_null_in_a_threshold_holds_for_no_group(database: Path) -> None:
+    with seeded(database, 8) as db:
+        null = "(SELECT cap FROM diseases WHERE name = 'unheard of')"
+        answer = ask(db, f"SELECT ward FROM patients GROUP BY ward HAVING count(*) > {null}")
+        assert answer.rows == ()
+        assert answer.privacy.epsilon == 0
+        negated = f"SELECT ward FROM patients GROUP BY ward HAVING NOT count(*) > {null}"
+        assert ask(db, negated).rows == ()
+        with pytest.raises(SqlError, match="gave NULL"):
+            db.sql(f"SELECT count(*) * {null} FROM patients")
+        assert db.budget.spent == 0
+
+
+@pytest.mark.parametrize("condition", [
+    "disease IN (SELECT name FROM diseases WHERE cap > 10)",
+    "disease NOT IN (SELECT name FROM diseases WHERE name < 'g')",
+    "NOT disease IN (SELECT name FROM diseases WHERE cap IS NULL)",
+    "disease NOT IN (SELECT CASE WHEN cap IS NULL THEN NULL ELSE name END FROM diseases)",
+    "CASE WHEN age = 30 THEN NULL ELSE age END NOT IN (SELECT 50)",
+    "age IN (SELECT cap / 10 + 30 FROM diseases)", "disease IN (SELECT name FROM diseases LIMIT 0)",
+    "age > (SELECT min(cap) / 10 FROM diseases)", "age > (SELECT cap FROM diseases WHERE false)",
+    "CASE WHEN disease IN (SELECT 'flu') THEN age > 40 ELSE age < 40 END",
+])  # fmt: skip
+def test_subqueries_of_where_mean_what_they_mean_in_duckdb(database: Path, condition: str) -> None:
+    query = f"SELECT ward, count(*) AS n FROM patients WHERE {condition} GROUP BY ward"
+    with duckdb.connect(str(database), read_only=True) as plain:
+        exact = dict(plain.sql(query.replace("/ 10", "// 10")).fetchall())
+    with seeded(database, 9) as db:
+        answer = ask(db, query.replace("/ 10", "// 10"), epsilon=4)
+    for ward, n in answer.rows:
+        assert abs(n - exact.get(ward, 0)) <= 6, condition
+
+
+def test_a_long_list_is_joined_and_not_written_out(database: Path) -> None:
+    """An IN of so many written values is refused."""
+    union = " UNION ALL ".join(f"SELECT a.cap * {i} AS v FROM diseases a" for i in range(1, 4))
+    many = f"SELECT x.v + y.v * 7 + z.v * 49 AS v FROM ({union}) x, ({union}) y, ({union}) z"
+    query = f"SELECT count(*) AS n FROM patients WHERE age * 500 IN ({many})"
+    with seeded(database, 10) as db:
+        answer = ask(db, query, epsilon=1)
+        assert "probe_sql_key" in (db.ledger()[0].sql or "")
+        assert len(db.ledger()[0].sql or "") < 400
+    assert len(answer.rows) == 1
+
+
+def test_private_rows_join_a_block_on_its_keys(database: Path) -> None:
+    query = (
+        "WITH big AS (SELECT disease, count(*) AS n FROM patients GROUP BY disease"
+        " HAVING count(*) > 500) SELECT ward, count(*) AS m FROM patients JOIN big USING (disease)"
+        " GROUP BY ward WITH ACCURACY (epsilon = 3)"
+    )
+    with seeded(database, 11) as db:
+        answer = ask(db, query)
+        with pytest.raises(Refused, match="does not show them all"):
+            db.sql(query.replace("SELECT disease, count(*) AS n", "SELECT count(*) AS disease"))
+    for _, m in answer.rows:
+        assert abs(m - 533) <= 20  # 900 + 700 of three wards

@@ -11,6 +11,7 @@ from probe_sql.answer.compose import returned_groups
 from probe_sql.database import Database
 from probe_sql.errors import ProgrammingError, Refused
 from probe_sql.policy import (
+    BinKeys,
     Column,
     DateKeys,
     IntegerKeys,
@@ -63,6 +64,8 @@ def use_of(column: Column, public: bool) -> str:
         parts.append(f"GROUP BY, {len(keys.values)} keys")
     elif isinstance(keys, IntegerKeys | DateKeys):
         parts.append(f"GROUP BY, {keys.first} to {keys.last}")
+    elif isinstance(keys, BinKeys):
+        parts.append(f"GROUP BY, {keys.size()} bins")
     elif isinstance(keys, TableKeys):
         parts.append(f"GROUP BY, keys of {keys.table}.{keys.column}")
     if column.bounds is not None:

@@ -35,18 +35,27 @@ class Top:
     def sentence(self) -> str:
         """What the list is worth."""
         extreme = "largest" if self.descending else "smallest"
+        one = self.shown == 1
+        which = "This is the group" if one else f"These are the {self.shown:,} groups"
         how = (
-            f"These are the {self.shown:,} groups with the {extreme} noisy {self.name}, of"
+            f"{which} with the {extreme} noisy {self.name}, of"
             f" {self.groups:,}, which were all measured and sorted."
         )
         sure = int(self.certain.sum())
         if sure == self.shown:
-            return f"{how} With probability {self.confidence:g} they are the {extreme} ones."
+            they = "it is the" if one else "they are the"
+            ones = "one" if one else "ones"
+            return f"{how} With probability {self.confidence:g} {they} {extreme} {ones}."
         beyond = "above" if self.descending else "below"
         limit = "" if self.limit is None else f", and none of those lies {beyond} {self.limit:,.6g}"
+        if limit and not sure:
+            limit += f", with probability {self.confidence:g}"
+        known = f"the {sure:,} marked certain are" if sure > 1 else "the one marked certain is"
+        known = f"With probability {self.confidence:g} {known}" if sure else "None is surely"
+        others = f"{self.hidden:,} that are" if self.hidden > 1 else "one that is"
         return (
-            f"{how} With probability {self.confidence:g} the {sure:,} marked certain are among the"
-            f" {self.shown:,} {extreme}; {self.hidden:,} that are not shown may be, too{limit}."
+            f"{how} {known} among the {self.shown:,} {extreme}; {others} not shown may be,"
+            f" too{limit}."
         )
 
 

@@ -4,6 +4,7 @@
 """
 
 from probe_sql.policy.keys import (
+    BinKeys,
     DateKeys,
     IntegerKeys,
     KeySet,
@@ -27,6 +28,7 @@ from probe_sql.policy.read import load_policy, parse_policy, with_lines
 from probe_sql.policy.write import dump_policy, json_schema
 
 __all__ = [
+    "BinKeys",
     "Budget",
     "Column",
     "DateKeys",

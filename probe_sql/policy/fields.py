@@ -36,7 +36,7 @@ SCANS_LIMIT = 64
 
 @dataclass(frozen=True, slots=True)
 class KeyForms(Kind):
-    """A key domain in any of its four forms."""
+    """A key domain in any of its five forms."""
 
     def wrong(self, value: Any) -> Wrong:
         good = any(form.made(value) for form in (LIST_KEYS, *KEY_FORMS.values()))
@@ -86,6 +86,14 @@ class Ends(Kind):
         return {"type": "array", "minItems": 2, "maxItems": 2}
 
 
+@dataclass(frozen=True, slots=True)
+class Edges(Kind):
+    """The edges of bins, which the keys check themselves."""
+
+    def schema(self) -> Schema:
+        return {"type": "array", "minItems": 2, "items": {"type": "number"}}
+
+
 RANGE_LIMIT = 1e300
 UNIT_CAP = "no cap but `max_rows`"
 EPSILON = Amount()
@@ -105,6 +113,11 @@ KEY_FORMS = {
         Field("step", Matching("a step in time", r"([0-9]+ *)?[A-Za-z]+"), 'step = "1 day"',
               "distance of two keys: a number of minutes, hours, days, weeks, months, quarters "
               "or years", '`"1 day"`', "scan"),
+    ), inline=True),
+    "bins": Section("BinKeys", "keys", (
+        Field("bins", Edges(), "bins = [0, 18, 65, 120]",
+              "edges of bins, ascending: each holds its lower edge, by which it is shown, and the "
+              "last one its upper edge too; numbers outside belong to no group", REQUIRED, "sql"),
     ), inline=True),
     "table": Section("TableKeys", "keys", (
         Field("table", Text(), 'table = "diseases"',

@@ -10,7 +10,8 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar
 
 from probe_sql.policy.fields import KEY_FORMS, LIST_KEYS
 from probe_sql.policy.kinds import Findings, Whole, as_tuple, is_a, is_whole, kind_of, show
@@ -21,6 +22,7 @@ from probe_sql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, K
 KeyValue = int | str | bool | date | datetime | float
 
 _INT64 = 2**63
+_MOST_EDGES = 1_001
 _SPANS = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
@@ -161,6 +163,42 @@ class DateKeys(Checked):
 
 
 @dataclass(frozen=True, slots=True)
+class BinKeys(Checked):
+    """Bins of numbers between ascending `edges`: from each edge to below the next.
+
+    A bin is known by its lower edge; the last one holds its upper edge as well.
+    """
+
+    edges: tuple[int | float, ...]
+    section: ClassVar[Section] = KEY_FORMS["bins"]
+
+    def check(self, found: Findings, unread: frozenset[str] = frozenset()) -> None:  # noqa: ARG002
+        """Note what is wrong with the edges."""
+        object.__setattr__(self, "edges", as_tuple(self.edges))
+        example = "write bins = [0, 18, 65, 120]"
+        edges: Any = self.edges
+        if not is_a(edges, tuple) or not 2 <= len(edges) <= _MOST_EDGES:
+            found.add("bins", f"bins are a list of 2 to {_MOST_EDGES:,} edges", example)
+        elif not all(is_whole(e) or (is_a(e, float) and math.isfinite(e)) for e in edges):
+            found.add("bins", "the edges of bins are finite numbers", example)
+        elif any(a >= b for a, b in pairwise(edges)):
+            wrong = next((a, b) for a, b in pairwise(edges) if a >= b)
+            what = f"the edges do not ascend: {show(wrong[0])} comes before {show(wrong[1])}"
+            found.add("bins", what, example)
+        elif any(is_whole(e) and not -_INT64 <= e < _INT64 for e in edges):
+            found.add("bins", "an edge is not a 64-bit whole number", example)
+
+    @property
+    def sql_type(self) -> SqlType:
+        """Type of the edges."""
+        return BIGINT if all(is_whole(edge) for edge in self.edges) else DOUBLE
+
+    def size(self) -> int:
+        """Number of bins."""
+        return len(self.edges) - 1
+
+
+@dataclass(frozen=True, slots=True)
 class TableKeys(Checked):
     """The distinct values of a column of a public table, in their own order."""
 
@@ -178,14 +216,16 @@ class TableKeys(Checked):
 
 
 KeySet = ListKeys | IntegerKeys | DateKeys | TableKeys
+Declared = KeySet | BinKeys  # of a column: bins become a list of their lower edges
 
 
-def misfit(keys: KeySet, column: SqlType) -> str | None:
+def misfit(keys: Declared, column: SqlType) -> str | None:
     """Why the keys cannot be values of a column of this type; None where they can."""
     own = keys.sql_type
     if own is None:
         return None
-    if not comparable(own, column) or (own.kind, column.kind) in _LOSSY:
+    lossy = (own.kind, column.kind) in _LOSSY and not isinstance(keys, BinKeys)
+    if not comparable(own, column) or lossy:
         return f"the keys are {own.name} values and the column is {column.name}"
     if column.low is not None and column.high is not None:
         numbers: tuple[object, ...] = ()

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from probe_sql.accuracy import Accuracy
 from probe_sql.loss import Loss
 from probe_sql.policy import fields
-from probe_sql.policy.keys import KeySet, misfit
+from probe_sql.policy.keys import Declared, misfit
 from probe_sql.policy.kinds import Findings, show
 from probe_sql.policy.names import bare, dotted, find, meant, quoted
 from probe_sql.policy.section import Checked, Section
@@ -43,7 +43,7 @@ class Column(Checked):
     bounds: tuple[Number, Number] | None = None
     scale: int | None = None
     granularity: Fraction | None = None
-    keys: KeySet | None = None
+    keys: Declared | None = None
     about: str | None = None
     section: ClassVar[Section] = fields.COLUMN
 

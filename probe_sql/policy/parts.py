@@ -20,7 +20,15 @@ from probe_sql.policy.fields import (
     UNIT,
     KeyForms,
 )
-from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
+from probe_sql.policy.keys import (
+    BinKeys,
+    DateKeys,
+    Declared,
+    IntegerKeys,
+    KeySet,
+    ListKeys,
+    TableKeys,
+)
 from probe_sql.policy.kinds import Findings, kind_of, show
 from probe_sql.policy.model import (
     Budget,
@@ -153,7 +161,7 @@ def _unit(found: Findings, raw: str) -> Unit | None:
     return None
 
 
-def _keys(column: Findings, raw: object) -> KeySet | None:
+def _keys(column: Findings, raw: object) -> Declared | None:
     """A key domain in any of its four forms."""
     found = Findings(f"{column.at}.keys")
     make = _key_form(found, raw)
@@ -167,7 +175,7 @@ def _keys(column: Findings, raw: object) -> KeySet | None:
         column.problems += found.problems
 
 
-def _key_form(found: Findings, raw: object) -> Callable[[], KeySet] | None:
+def _key_form(found: Findings, raw: object) -> Callable[[], Declared] | None:
     """What makes the keys, where enough of them is there."""
     if isinstance(raw, list):
         return lambda: ListKeys(tuple(raw))
@@ -185,6 +193,9 @@ def _key_form(found: Findings, raw: object) -> Callable[[], KeySet] | None:
         return None
     (form,) = forms
     values = _settings(found, raw, KEY_FORMS[form])
+    if form == "bins":
+        edges = values.get(form)
+        return None if edges is None else lambda: BinKeys(edges)
     if form == "table":
         return (lambda: TableKeys(**values)) if len(values) == 2 else None
     ends = values.get(form)

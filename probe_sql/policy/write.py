@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from probe_sql.policy.fields import POLICY
-from probe_sql.policy.keys import DateKeys, IntegerKeys, ListKeys
+from probe_sql.policy.keys import BinKeys, DateKeys, IntegerKeys, ListKeys
 from probe_sql.policy.model import REUSE, JointKeys, Resources, Unit
 from probe_sql.policy.names import bare, dotted, quoted
 from probe_sql.policy.policy import Policy
@@ -99,6 +99,8 @@ def _value(value: Any) -> str:
 def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(value, IntegerKeys):
         return (("integers", (value.first, value.last)), ("step", value.step))
+    if isinstance(value, BinKeys):
+        return (("bins", value.edges),)
     if isinstance(value, DateKeys):
         return (("dates", (value.first, value.last)), ("step", f"{value.count} {value.unit}"))
     if isinstance(value, Mapping):

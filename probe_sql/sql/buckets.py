@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.policy.keys import IntegerKeys, KeyValue, ListKeys
+from probe_sql.policy.keys import BinKeys, IntegerKeys, KeyValue, ListKeys
 from probe_sql.policy.model import Column
 from probe_sql.sql.bound import GroupKey, Stairs
 from probe_sql.sql.choice import LABELS
@@ -49,6 +51,32 @@ def _key_value(label: Constant, type_: SqlType) -> KeyValue:
     if not isinstance(label, Fraction):
         return label
     return int(label) if type_.kind is Kind.INTEGER else float(label)
+
+
+def binned(
+    node: exp.Expr, name: str, scalar: Scalar, keys: BinKeys, binder: Expressions
+) -> GroupKey:
+    """The key of a column with declared bins: the lower edge of the bin that a number is in.
+
+    Numbers below the first edge and above the last belong to no group.
+    """
+    *starts, last = keys.edges
+    branches: list[tuple[type[exp.Binary], int | float, exp.Expr]]
+    branches = [(exp.LT, starts[0], exp.Null())]
+    branches += [(exp.LT, end, _edge(start)) for start, end in pairwise(starts)]
+    branches.append((exp.LTE, last, _edge(starts[-1])))
+    ifs = [
+        exp.If(this=test(this=node.copy(), expression=_edge(edge)), true=value)
+        for test, edge, value in branches
+    ]
+    key = labelled(binder.bind(exp.Case(ifs=ifs)).at(scalar.span), name)
+    assert key is not None, "edges are constants"
+    return replace(key, written=scalar)
+
+
+def _edge(value: int | float) -> exp.Expr:
+    literal = exp.Literal.number(format(abs(Decimal(repr(value))), "f"))
+    return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
 
 
 def bucketed(

@@ -8,12 +8,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from probe_sql.errors import Refused, SqlError
-from probe_sql.policy.keys import DateKeys, KeySet, ListKeys, TableKeys
+from probe_sql.policy.keys import BinKeys, DateKeys, Declared, KeySet, ListKeys, TableKeys
 from probe_sql.policy.model import JointKeys, Table
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.bound import GroupKey
-from probe_sql.sql.buckets import bucketed, labelled, no_keys
+from probe_sql.sql.buckets import binned, bucketed, labelled, no_keys
 from probe_sql.sql.canonical import expression
 from probe_sql.sql.compare import joinable
 from probe_sql.sql.expression import Expressions
@@ -41,6 +41,10 @@ def bind_key(
     columns = {c.sql(dialect="duckdb"): c for c in scalar.ast.find_all(exp.Column)}
     text, column = next(iter(columns.items()), ("", None))
     keys = None if column is None or len(columns) > 1 else _keys_of(column, relation)
+    if isinstance(keys, BinKeys):
+        if identity:
+            return binned(node, name, scalar, keys, binder)
+        keys = None
     labels = None if identity and keys is not None else labelled(scalar, name)
     if labels is not None:
         return labels
@@ -79,7 +83,7 @@ def bind_key(
     return GroupKey(name, scalar, keys, text, type_, identity, step)
 
 
-def _keys_of(column: exp.Column, relation: Relation) -> KeySet | None:
+def _keys_of(column: exp.Column, relation: Relation) -> Declared | None:
     """The keys that are declared for a column, by itself or with others; None for none."""
     if column.table != "t":
         join = next(j for j in relation.joins if j.alias == column.table)

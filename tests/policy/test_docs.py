@@ -15,7 +15,8 @@ from tests.policy import reference
 REFERENCE = reference.PAGE.read_text("utf-8")
 PACKAGE = Path(__file__).parents[2] / "probe_sql"
 OTHER_NAMES = {  # of the ends of a range, and of texts that are read as numbers
-    "IntegerKeys": ("first",), "DateKeys": ("first",), "Reuse": ("quota_bytes",),
+    "IntegerKeys": ("first",), "DateKeys": ("first",), "BinKeys": ("edges",),
+    "Reuse": ("quota_bytes",),
 }  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def test_the_tables_and_the_schema_are_those_of_the_settings() -> None:
 
 def test_every_setting_is_documented() -> None:
     marked = set(re.findall(r"<!-- settings: (\w+) -->", REFERENCE))
-    prose = {"ListKeys", "IntegerKeys", "DateKeys", "TableKeys"}
+    prose = {"ListKeys", "IntegerKeys", "DateKeys", "TableKeys", "BinKeys"}
     assert marked | prose == set(reference.SECTIONS)
     for name in (name for one in prose for name in reference.SECTIONS[one].names):
         assert re.search(rf"\b{name}\b", REFERENCE), name

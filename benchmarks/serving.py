@@ -115,8 +115,9 @@ def crowd(served: Served, clients: int, seconds: float, told: Told) -> list[thre
         threading.Thread(target=client, args=(served, number, until, told), daemon=True)
         for number in range(clients)
     ]
-    for thread in threads:
+    for thread in threads:  # not all at once: strangers from one address are limited in number
         thread.start()
+        time.sleep(0.05)
     return threads
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +18,7 @@ import duckdb
 import pytest
 
 from probe_sql.serve.users import remove_user
+from tests.serve import raw
 from tests.serve.conftest import COMMON, Started
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
@@ -177,3 +180,39 @@ def test_the_unit_file_is_in_order() -> None:
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_thousand_sessions_are_served_and_no_more(started: Started) -> None:
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard < 2000:
+        pytest.skip("this system allows too few files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2000, hard))
+    server = started("--no-login")
+
+    def memory() -> int:
+        status = Path(f"/proc/{server.running.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
+
+    before = memory()
+    with contextlib.ExitStack() as stack:
+        clients: list[raw.Raw] = []
+        for number in range(1000):
+            client = stack.enter_context(raw.Raw("127.0.0.1", server.port))
+            assert client.enter(f"analyst{number // 100}")[-1][0] == "Z"
+            clients.append(client)
+        with raw.Raw("127.0.0.1", server.port) as late:
+            assert raw.error_of(late.enter("maria"))["C"] == "53300"
+        for client in clients[::100]:
+            client.send(raw.query("SELECT 1"))
+            assert client.letters() == "TDCZ"
+        assert memory() - before < 100_000  # kilobytes
+    for _ in range(100):
+        with raw.Raw("127.0.0.1", server.port) as again:
+            if again.enter("maria")[-1][0] == "Z":
+                return
+        time.sleep(0.1)
+    pytest.fail("the sessions that left are still counted")

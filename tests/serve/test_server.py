@@ -148,7 +148,7 @@ def test_parameters_of_every_type(served: Running) -> None:
             "SELECT disease, mode(age) FROM patients GROUP BY disease HAVING count(*) > 500",
             "0A000",
             "17",
-            "unbounded",
+            "bounded",
             "compare counts",
         ),
         (";; SELECT x FROM patients GROUP BY ward HAVING count(*) > 5", "42601", "11", "", ""),

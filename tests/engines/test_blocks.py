@@ -23,10 +23,10 @@ QUERIES = (
     "SELECT count(*) AS n FROM events WHERE day IN (SELECT DATE '2020-01-01' UNION ALL"
     " SELECT day FROM (SELECT day, count(*) AS n FROM events GROUP BY day) WHERE n > 12)",
     "SELECT count(*) AS n FROM events WHERE price IN (SELECT 9.99 UNION ALL SELECT 0.5)",
-    "WITH big AS (SELECT site, count(*) AS n FROM events GROUP BY site HAVING count(*) > 40)"
-    " SELECT level, count(*) AS m FROM events JOIN big USING (site) GROUP BY level",
-    "SELECT level FROM events GROUP BY level"
-    " HAVING sum(small) > (SELECT 100 * count(*) / 100 FROM events WHERE small > 0)",
+    "WITH s AS (SELECT site, count(*) AS n FROM events GROUP BY site)"
+    " SELECT level, count(*) AS m FROM events JOIN s USING (site) WHERE n > 40 GROUP BY level",
+    "SELECT level, count(*) AS n FROM events WHERE small > (SELECT avg(small) FROM events)"
+    " GROUP BY level",
     "SELECT level, count(*) / (SELECT count(*) FROM events) AS share FROM events GROUP BY level",
 )
 

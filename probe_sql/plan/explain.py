@@ -300,7 +300,9 @@ def _groups_text(explanation: Explanation) -> str:
     keys = explanation.plan.query.keys
     if not keys:
         return "all rows, as one group"
-    by = ", ".join(f"{key.name} ({keys_text(key.keys)})" for key in keys)
+    by = ", ".join(
+        f"{key.name} ({', '.join(keys_text(one.keys) for one in key.columns)})" for key in keys
+    )
     if explanation.plan.query.kept:
         by += f", where {explanation.plan.query.kept_text}"
     return f"by {by}" + ("" if explanation.groups is None else f", {explanation.groups:,} groups")

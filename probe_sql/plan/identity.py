@@ -111,7 +111,8 @@ def tables(scan: Scan) -> set[str]:
     """Name the public tables whose content decides something."""
     # What was released is no table of the database: its name tells its content.
     found = {join.table.name for join in scan.relation.joins if join.released is None}
-    found |= {key.keys.table for key in scan.keys if isinstance(key.keys, TableKeys)}
+    listed = [one.keys for key in scan.keys for one in key.columns]
+    found |= {keys.table for keys in listed if isinstance(keys, TableKeys)}
     return found if scan.joint is None else found | {scan.joint.table}
 
 
@@ -186,7 +187,9 @@ def _threshold(value: int | Threshold, written: _Written) -> bytes:
 
 def _key(key: GroupKey, written: _Written) -> Value:
     types = (key.column_type.name, key.scalar.type.name)
-    return (written(key.scalar), _keys(key.keys), types, key.identity, key.step, _stairs(key))
+    parts = tuple(_key(part, written) for part in key.parts)
+    own = (written(key.scalar), _keys(key.keys), types, key.identity, key.step, _stairs(key))
+    return (*own, parts)
 
 
 def _stairs(key: GroupKey) -> Value:

@@ -26,7 +26,8 @@ LISTED = 1_000  # keys of a list that are written into a statement; longer ones 
 
 def long_lists(scan: Scan) -> list[ListKeys]:
     """The lists that a statement refers to by `list_name`, and that must be there as tables."""
-    found = {key.keys for key in scan.keys if isinstance(key.keys, ListKeys)}
+    columns = [one.keys for key in scan.keys for one in key.columns]
+    found = {keys for keys in columns if isinstance(keys, ListKeys)}
     return [keys for keys in found if keys.size() > LISTED]
 
 
@@ -73,6 +74,8 @@ def key_sizes(scan: Scan) -> list[exp.Select]:
 
 def _key_domain(key: GroupKey) -> exp.Select:
     """One key: the image of its column's declared values, each once."""
+    if key.parts:
+        return _product(key)
     value: exp.Expr = build.column("k", "b")
     if key.column_type.kind is not Kind.OTHER:
         # The database's own type first: a series of dates comes as timestamps.
@@ -95,6 +98,36 @@ def _key_domain(key: GroupKey) -> exp.Select:
         build.alias(build.ordinal([build.column("k", "s")]), "o"),
         build.alias(build.column("k", "s"), "k"),
     ]
+    return build.select(columns, build.subquery(inner, "s"))
+
+
+def _product(key: GroupKey) -> exp.Select:
+    """A key over several columns: the image of every combination of their values, each once."""
+    relations = [
+        build.subquery(_points(part.keys, part.step), f"q{i}") for i, part in enumerate(key.parts)
+    ]
+    held = {
+        part.column: _in_type(build.column("k", f"q{i}"), part.column_type)
+        for i, part in enumerate(key.parts)
+    }
+
+    def swap(node: exp.Expr) -> exp.Expr:
+        known = held.get(node.sql(dialect="duckdb")) if isinstance(node, exp.Column) else None
+        return node if known is None else known.copy()
+
+    image = key.scalar.ast.copy().transform(swap)
+    if key.scalar.type.kind is not Kind.OTHER:
+        image = cast_to(image, key.scalar.type.name)
+    joins = [build.join(one, (), "CROSS") for one in relations[1:]]
+    inner = build.select(
+        [build.alias(image, "k")],
+        relations[0],
+        joins=joins,
+        where=[build.present(image.copy())],
+        distinct=True,
+    )
+    value = build.column("k", "s")
+    columns = [build.alias(build.ordinal([value]), "o"), build.alias(value.copy(), "k")]
     return build.select(columns, build.subquery(inner, "s"))
 
 

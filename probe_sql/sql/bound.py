@@ -113,7 +113,8 @@ class GroupKey:
     `column` is the scan name of that column (`t."ward"`); the domain of the key is the image
     of `keys` under the expression, or, with `stairs`, under these. `step` is the finest unit of
     time the expression needs. `written` is the expression as SELECT names it, where that of rows
-    is another: clamped to bounds.
+    is another: clamped to bounds. An expression over several columns has a key of each as `parts`:
+    its domain is the image of their product.
     """
 
     name: str
@@ -125,6 +126,12 @@ class GroupKey:
     step: str | None
     stairs: Stairs | None = None
     written: Scalar | None = None
+    parts: tuple[GroupKey, ...] = ()
+
+    @property
+    def columns(self) -> tuple[GroupKey, ...]:
+        """The columns that its domain is made of, each as a key."""
+        return self.parts or (self,)
 
     @property
     def named(self) -> Scalar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -48,12 +49,16 @@ def bind_key(
     labels = None if identity and keys is not None else labelled(scalar, name)
     if labels is not None:
         return labels
+    if len(columns) > 1:
+        several = _several(node, name, scalar, list(columns.values()), scope, relation, source)
+        if several is not None:
+            return several
     if column is None or len(columns) > 1:
         raise Refused(
             f"GROUP BY {text_of(node)[:60]} reads {len(columns) or 'no'} columns",
-            why="the groups must be known before any row is read: each key is one column with "
-            "declared keys, an expression over one, or a CASE between literals",
-            fix="group by the columns one by one" if columns else "name a column with keys",
+            why="the groups must be known before any row is read: a key is made of columns with "
+            "declared keys, or is a CASE between literals",
+            fix="group by columns with keys" if columns else "name a column with keys",
             span=span,
         )
     owner = relation.table.name
@@ -81,6 +86,35 @@ def bind_key(
             span=span,
         )
     return GroupKey(name, scalar, keys, text, type_, identity, step)
+
+
+def _several(
+    node: exp.Expr,
+    name: str,
+    scalar: Scalar,
+    columns: list[exp.Column],
+    scope: FromScope,
+    relation: Relation,
+    source: Source,
+) -> GroupKey | None:
+    """An expression over several columns with declared keys; None where one has none."""
+    parts = []
+    for column in columns:
+        keys = _keys_of(column, relation)
+        if keys is None or isinstance(keys, BinKeys):
+            return None
+        owner = relation.table.name
+        if column.table != "t":
+            owner = next(j.table.name for j in relation.joins if j.alias == column.table)
+        type_ = scope.policy.column_type(owner, column.name) or UNKNOWN
+        text = column.sql(dialect="duckdb")
+        step = _step(scalar, keys, source, node)
+        read = Scalar(column.copy(), type_)
+        parts.append(GroupKey(column.name, read, keys, text, type_, identity=True, step=step))
+    first = parts[0]
+    return GroupKey(
+        name, scalar, first.keys, first.column, first.column_type, False, None, parts=tuple(parts)
+    )
 
 
 def _keys_of(column: exp.Column, relation: Relation) -> Declared | None:
@@ -126,6 +160,9 @@ def _step(scalar: Scalar, keys: KeySet, source: Source, node: exp.Expr) -> str |
 
 def points(key: GroupKey) -> int | None:
     """How many values of the column the domain of a key is computed from; None: a table's."""
+    if key.parts:
+        sizes = [points(part) for part in key.parts]
+        return None if None in sizes else math.prod(size or 0 for size in sizes)
     keys = key.keys
     if not isinstance(keys, DateKeys) or key.step in (None, keys.unit):
         return keys.size()

@@ -137,6 +137,10 @@ HAVING = [
     "SELECT stars, count(*) AS n FROM sales GROUP BY stars HAVING stars <> 3 ORDER BY n, stars",
 ]  # fmt: skip
 DATES = [
+    "SELECT concat(shop, '-', stars) AS cell, count(*) FROM sales GROUP BY cell",
+    "SELECT shop || dayname(day) AS k, count(*) FROM sales GROUP BY k ORDER BY k",
+    "SELECT p.maker_id * 10 + stars AS k, sum(pieces) FROM sales "
+    "JOIN products p ON p.id = product_id GROUP BY k HAVING sum(pieces) > 100",
     "SELECT dayname(day) AS d, count(*) FROM sales GROUP BY dayname(day)",
     "SELECT strftime(day, '%Y-%m') AS m, monthname(day) AS n, count(*) FROM sales GROUP BY ALL",
     "SELECT concat(shop, '-', stars) AS cell, count(*) FROM sales GROUP BY shop, stars",

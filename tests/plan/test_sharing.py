@@ -199,6 +199,14 @@ def test_a_third_joins_one_pair_only() -> None:
     assert found == {frozenset((0, 1, 4)), frozenset((2, 3))}
 
 
+def test_a_pair_takes_one_third_only() -> None:
+    """Two that count the rows outside it are moved by the same row, each wholly."""
+    tallies = plan_of("count(*), count(age), sum(age)").scan.tallies
+    pair = made_of(Term(1, 2), delta=120), made_of(Term(120, 1), Term(-1, 2), delta=120)
+    third = made_of(Term(120, 0), Term(-120, 1), delta=120)
+    assert shared(tallies, *pair, third, third) == {frozenset((0, 1, 2))}
+
+
 def test_a_pair_of_a_condition_costs_once_too() -> None:
     text = "SELECT ward FROM stays GROUP BY ward HAVING {}"
     both = "count_if(urgent) > 9 AND count(*) - count_if(urgent) > 9"

@@ -185,6 +185,9 @@ def test_a_third_that_is_guarded_or_multiplied_stands_alone() -> None:
     assert shared(tallies, *pair, guarded) == {frozenset((0, 1))}
     times = made_of(rows, replace(third[1], multiplier=MULTIPLIED), delta=120)
     assert shared(tallies, *pair, times) == {frozenset((0, 1))}
+    once = Multiplier(scalar("wards.open"), Fraction(1), 0, 1)  # no row lowers it, and yet
+    times = made_of(rows, replace(third[1], multiplier=once), delta=120)
+    assert shared(tallies, *pair, times) == {frozenset((0, 1))}
 
 
 def test_a_third_joins_one_pair_only() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from probe_sql.algorithms import NAMES
 from probe_sql.options import OPTIONS
-from probe_sql.plan.plan import make_plan
+from probe_sql.session import explain_only
 from tests.sql import reference
 from tests.sql.hospital import policy
 from tests.sql.sentences import GRAMMAR
@@ -39,4 +39,4 @@ def test_every_algorithm_is_listed() -> None:
 
 @pytest.mark.parametrize("sql", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_every_example_plans(sql: str) -> None:
-    make_plan(sql, policy())
+    assert str(explain_only(sql, policy()))

@@ -112,8 +112,8 @@ SELECT cost FROM patients GROUP BY cost HAVING count(*) > 0
 SELECT age FROM patients GROUP BY age HAVING count(*) > 0
 --! SqlError: there is no column 'note' to use
 SELECT hash(disease) FROM patients GROUP BY hash(note) HAVING count(*) > 0
---! Refused: GROUP BY ward || disease reads 2 columns
-SELECT ward || disease FROM patients GROUP BY ward || disease HAVING count(*) > 0
+--! Refused: reads 2 columns
+SELECT ward || CAST(age AS VARCHAR) FROM patients GROUP BY ward || CAST(age AS VARCHAR) HAVING count(*) > 0
 --! Refused: the query has HAVING and no GROUP BY
 SELECT count(*) FROM patients HAVING count(*) > 0
 --! Refused: a row value is not allowed here

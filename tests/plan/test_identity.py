@@ -269,12 +269,12 @@ def collisions(
 
 @pytest.mark.parametrize("facts", [FACTS, VALUES], ids=["selection", "values"])
 def test_questions_that_differ_in_one_fact_never_meet(facts: Mapping[str, tuple[Any, ...]]) -> None:
-    """Some eighty questions, each against each: the pairs are thousands."""
+    """Some sixty questions, each against each: the pairs are many more."""
     counted, met = collisions(seed=15, bases=1, facts=facts)
     assert set(counted) == set(facts)
     assert not met
     questions = counted.total() + 1
-    assert questions * (questions - 1) // 2 > 2_000
+    assert questions * (questions - 1) // 2 > 1_500
 
 
 @pytest.mark.slow

@@ -149,7 +149,8 @@ def test_names_of_files_stay_names_of_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (f"postgresql://u:{SECRET}@Host/d?password={SECRET}&schema=s", "postgresql://host:5432/d"),
+        (f"postgresql://u:{SECRET}@Host/d?password={SECRET}", "postgresql://host:5432/d"),
+        (f"postgresql://u:{SECRET}@h/d?schema=s", "postgresql://h:5432/d?schema=s"),
         (f"POSTGRES://u:{SECRET}@h:99/d", "postgresql://h:99/d"),
         ("postgresql:///d", "postgresql://localhost:5432/d"),
         ("postgresql://h/d?dbname=e&sslmode=require", "postgresql://h:5432/d?dbname=e"),

@@ -32,7 +32,7 @@ CONSIDERED: Mapping[type, str] = {
     Scan: "relation keys joint tallies measures thresholds outputs kept rankings",
     Relation: "table joins where",
     Join: "table alias outer on released",  # the alias is a name; `released` by its table's name
-    GroupKey: "name scalar keys column column_type identity step stairs written",  # names
+    GroupKey: "name scalar keys column column_type identity step stairs written parts",  # names
     Stairs: "image ends",
     ListKeys: "values",
     IntegerKeys: "first last step",

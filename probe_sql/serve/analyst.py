@@ -14,7 +14,7 @@ from probe_sql.answer import Answer, Denied
 from probe_sql.errors import ProbeError
 from probe_sql.serve import types
 from probe_sql.serve.messages import Field
-from probe_sql.serve.private_files import write_atomically
+from probe_sql.serve.private_files import require_private, write_atomically
 from probe_sql.serve.reports import DENIED, Complaint
 from probe_sql.serve.turns import Result, Stop
 from probe_sql.session import Connection, Explanation, Outline, Script
@@ -34,15 +34,19 @@ class Answers:
     def keep(self, user: str, sql: str, answer: dict[str, Any]) -> None:
         """Replace the user's last answer; it is durable when this returns."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
+        require_private(self._folder)
         text = json.dumps({"sql": sql, **answer}, default=str, ensure_ascii=False)
         write_atomically(self._path(user), text.encode("utf-8", "replace"))
 
     def last(self, user: str) -> str | None:
         """The user's last answer as JSON, None where there is none."""
         try:
-            return self._path(user).read_text(encoding="utf-8")
+            require_private(self._folder)
+            opened = os.open(self._path(user), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         except FileNotFoundError:
             return None
+        with os.fdopen(opened, encoding="utf-8") as file:
+            return file.read()
 
     def _path(self, user: str) -> Path:
         return self._folder / (hashlib.sha256(user.encode()).hexdigest()[:32] + ".json")

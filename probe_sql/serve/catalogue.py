@@ -20,7 +20,7 @@ from probe_sql.errors import NotSupportedError
 from probe_sql.policy import Policy
 from probe_sql.serve import shelf, types
 from probe_sql.serve.catalogue_rows import lines_of
-from probe_sql.serve.catalogue_tables import EMPTY, FILLED, MACROS, OURS, PROBE, STANDARD
+from probe_sql.serve.catalogue_tables import ALLOWED, EMPTY, FILLED, MACROS, OURS, PROBE, STANDARD
 from probe_sql.serve.messages import Field
 from probe_sql.serve.settings import SERVER_VERSION
 from probe_sql.serve.statements import Statement
@@ -80,6 +80,7 @@ class Facts:
                 for name, columns in many.items()
             },
             "macros": [*MACROS, *own],
+            "functions": sorted(ALLOWED),
             "lines": lines_of(policy, database),
         }
         self._idle: list[subprocess.Popen[bytes]] = []

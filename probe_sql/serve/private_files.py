@@ -48,14 +48,20 @@ def require_private(path: Path) -> None:
 
 def require_kept(folder: Path) -> None:
     """Refuse a folder in which other accounts could put other files in the path of ours: it, or
-    one that it lies in, is theirs or can be written by them."""
+    one that it lies in, is theirs or can be written by them.
+
+    A folder further up may be sticky, as the system's for temporary files is: there nobody can
+    take the place of a folder that exists. In the folder itself they could make what does not.
+    """
     for path in (folder, *folder.parents):
         status = path.stat()
         if os.name == "nt":
             return
         if status.st_uid not in (0, os.geteuid()):
             problem, fix = "belongs to another account", "move the files into a folder of your own"
-        elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
+        elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (
+            path != folder and status.st_mode & stat.S_ISVTX
+        ):
             problem, fix = "can be written by others", f"chmod go-w {path}"
         else:
             continue

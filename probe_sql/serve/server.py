@@ -367,7 +367,20 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        self._file = os.open(path, flags, 0o600)
+        try:
+            self._file = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise OperationalError(
+                f"the log {path} cannot be written: {error.strerror}",
+                fix="name another file, or remove what is there if it is a link",
+            ) from None
+        if hasattr(os, "geteuid") and os.fstat(self._file).st_uid != os.geteuid():
+            os.close(self._file)
+            raise OperationalError(
+                f"the log {path} belongs to another account",
+                why="whoever owns it can read who logs in, and from where",
+                fix="remove it, or name another file",
+            )
         os.fchmod(self._file, 0o600)
 
     def write(self, event: str, **facts: str | int | None) -> None:

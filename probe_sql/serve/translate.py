@@ -143,6 +143,10 @@ class _Translation:
             return 0
         signs, taken = "", 4
         while self._ahead(taken) is not _END and self._ahead(taken).text != ")":
+            if not set(self._ahead(taken).text) <= _SIGNS:
+                raise NotSupportedError(
+                    "an operator is made of signs", fix="OPERATOR(pg_catalog.~)"
+                )
             signs += self._ahead(taken).text
             taken += 1
         return self._put(signs, taken + 1)
@@ -243,7 +247,10 @@ class _Translation:
         """A table without a schema is the catalogue's, not DuckDB's own."""
         token = self._ahead()
         before = self._tokens[self._at - 1] if self._at else _END
-        inside = before.text == "(" and self._open[-2:-1] and self._open[-2].clause == "FROM"
+        outer = self._open[-2].clause if len(self._open) > 1 else ""
+        inside = before.text == "(" and (
+            outer == "FROM" or (outer == "ON" and self._ahead(1).text != ".")
+        )
         if token.kind != "word" or not (before.upper in ("FROM", "JOIN", ",") or inside):
             return 0
         name = token.value

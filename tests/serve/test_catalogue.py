@@ -157,3 +157,24 @@ def test_questions_to_the_catalogue_are_told_from_questions_to_the_data(
     query: str, expected: bool
 ) -> None:
     assert is_about_catalogue(statement(query)) == expected
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT getvariable COLLATE \"C\" ('x')",
+        "SELECT OPERATOR(pg_catalog.sleep_ms) (1)",
+        "SELECT DISTINCT ON (1) getvariable('x')",
+        "SELECT x.* FROM pg_catalog.pg_am, query COLLATE C ('SELECT 1') x",
+        "SELECT x.* FROM pg_catalog.pg_am, duckdb_settings COLLATE C () x",
+        "SELECT * FROM pg_catalog.pg_am, duckdb_logs",
+        "SELECT * FROM pg_catalog.pg_am, sqlite_master",
+    ],
+)
+def test_no_way_of_writing_calls_what_is_not_listed(served: Running, sql: str) -> None:
+    """DuckDB's own reading of the text is looked at, behind the translation."""
+    with (
+        psycopg.connect(served.address(), autocommit=True) as db,
+        pytest.raises(psycopg.Error),
+    ):
+        db.execute(sql.encode())

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError
+from probe_sql.serve.analyst import Answers
 from probe_sql.serve.auth import Patience
 from probe_sql.serve.connection import Limits
 from probe_sql.serve.door import Opening, check_opening
+from probe_sql.serve.server import Log
 from probe_sql.serve.users import add_user, change_password, remove_user
 from tests.serve import raw
 from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
@@ -59,8 +61,41 @@ def test_it_stays_shut_where_others_can_write_the_folder(clinic: Path) -> None:
     clinic.chmod(0o770)
     with pytest.raises(OperationalError, match="can be written by others"):
         check_opening(opening(clinic))
-    clinic.chmod(0o1777)  # where nobody can move what is another's
+    clinic.chmod(0o1777)  # nobody can move what is another's, and all can make what is not there
+    with pytest.raises(OperationalError, match="can be written by others"):
+        check_opening(opening(clinic))
+    clinic.chmod(0o700)
+    clinic.parent.chmod(0o1777)  # further up that is no matter
     check_opening(opening(clinic))
+
+
+def test_an_answer_is_read_through_no_link_and_from_no_folder_of_others(clinic: Path) -> None:
+    answers = Answers(clinic / "clinic.duckdb.ledger")
+    answers.keep("maria", "SELECT 1", {"rows": []})
+    [kept] = (clinic / "clinic.duckdb.ledger.answers").iterdir()
+    assert "SELECT 1" in str(answers.last("maria"))
+    kept.unlink()
+    kept.symlink_to(clinic / "clinic.duckdb.ledger.users")
+    with pytest.raises(OSError, match=r"."):
+        answers.last("maria")
+    kept.unlink()
+    kept.parent.chmod(0o777)
+    with pytest.raises(OperationalError, match="by others"):
+        answers.last("maria")
+
+
+def test_what_is_remembered_of_a_failure_is_short() -> None:
+    """A sign of three bytes may become eighteen letters, in ten thousand names."""
+    patience = Patience()
+    patience.failed("\ufdfa" * 30_000, "127.0.0.1")
+    [kept] = patience._failures
+    assert len(kept) == 32
+
+
+def test_a_log_is_never_a_link(tmp_path: Path) -> None:
+    (tmp_path / "log").symlink_to(tmp_path / "other")
+    with pytest.raises(OperationalError, match="cannot be written"):
+        Log(tmp_path / "log")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}"])

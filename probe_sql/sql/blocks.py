@@ -21,7 +21,6 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.peel import has_windows, peeled
 from probe_sql.sql.relation import no_table
 from probe_sql.sql.script import (
-    BLOCK,
     HOLE,
     OWN,
     Block,
@@ -29,8 +28,10 @@ from probe_sql.sql.script import (
     Script,
     aggregates,
     everything_of,
+    holds_block,
     sources_of,
     subqueries_of,
+    within,
 )
 from probe_sql.sql.text import Text
 from probe_sql.sql.unsupported import check_parts
@@ -76,6 +77,13 @@ class _Cte:
     alias: exp.TableAlias
     part: _Part | None = None
 
+    def alias_at(self, item: exp.Expr) -> exp.TableAlias:
+        """The name that it has in a FROM, with the names that were given to its columns."""
+        own = item.args.get("alias")
+        given = (own and own.args.get("columns")) or self.alias.args.get("columns") or []
+        name = own.this.copy() if own else exp.to_identifier(self.name)
+        return exp.TableAlias(this=name, columns=[column.copy() for column in given])
+
 
 _Env = Mapping[str, _Cte]
 
@@ -111,11 +119,11 @@ class _Splitter:
     def _attach_clauses(self) -> None:
         """Give each clause of a subquery to the block that it is about."""
         for clause in self._text.inner:
-            inside = [b for b in self._blocks if b.span and _within(b.span, clause.within)]
+            inside = [b for b in self._blocks if b.span and within(b.span, clause.within)]
             top = [
                 block
                 for block in inside
-                if not any(o is not block and _within(block.span, o.span) for o in inside)
+                if not any(o is not block and within(block.span, o.span) for o in inside)
             ]
             if len(top) != 1:
                 raise SqlError(
@@ -146,6 +154,8 @@ class _Splitter:
                 assert part.tree is not None
                 node.set("this", part.tree)
                 return _Part("outside", node)
+            if node.args.get("alias"):  # its name is not seen, names that it gives would be
+                check_parts(node.args["alias"], ("this",), self._source, "a subquery's alias")
             if any(value for key, value in node.args.items() if key not in ("this", "alias")):
                 if part.kind == "rows":
                     raise self._rows_shown(node)
@@ -306,6 +316,7 @@ class _Splitter:
     def _named(self, item: exp.Expr, env: _Env) -> _Part:
         """What a table or subquery of FROM is."""
         if isinstance(item, exp.Subquery):
+            check_parts(item, ("this", "alias", "joins"), self._source, "a subquery")
             return self._query(item.this, env, item.alias or None, inline=True)
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             return _Part("outside")  # what may stand there is checked where it is rendered
@@ -327,7 +338,7 @@ class _Splitter:
             alias = item.args.get("alias") or exp.TableAlias(
                 this=exp.to_identifier(part.block.table)
             )
-            item.replace(_table(part.block.table, alias))
+            _replace(item, _table(part.block.table, alias))
             return
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             return
@@ -337,26 +348,21 @@ class _Splitter:
             assert public is not None
             self._public[public.name] = None
             return
-        alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier(cte.name))
-        columns = alias.args.get("columns") or cte.alias.args.get("columns")
-        if columns:
-            alias = exp.TableAlias(this=alias.this, columns=[c.copy() for c in columns])
+        alias = cte.alias_at(item)
         if part.block is not None:
             item.set("this", exp.to_identifier(part.block.table))
             item.set("alias", alias)
         elif inline:
             tree = self._query(cte.node.copy(), cte.env, cte.name, inline=True).tree
-            item.replace(exp.Subquery(this=tree, alias=alias))
+            _replace(item, exp.Subquery(this=tree, alias=alias))
 
     def _outside_expression(self, query: exp.Query, env: _Env, inline: bool) -> None:
         """A subquery in an expression of a SELECT that is outside."""
-        parent = query.parent
         part = self._query(query, env, None, inline)
         if part.kind == "rows":
             raise self._rows_shown(query)
         tree = part.tree if part.block is None else everything_of(part.block.table)
         assert tree is not None
-        assert parent is not None
         if tree is query:
             return
         if isinstance(query, exp.Subquery) and not isinstance(tree, exp.Subquery):
@@ -367,28 +373,23 @@ class _Splitter:
         """A name of FROM beside private rows: those as they are, a block as a released table."""
         if isinstance(item, exp.Subquery) and part.block is None:
             item.set("this", part.tree)
-            if part.kind == "outside" and self._holds_block(part.tree):
+            if part.kind == "outside" and holds_block(part.tree):
                 raise self._not_a_block(item)
             return part.holes
-        alias = item.args.get("alias")
-        if part.block is not None:
-            hole = self._new_hole("table", everything_of(part.block.table), item, part.block.number)
-            alias = alias or exp.TableAlias(this=exp.to_identifier(item.name or part.block.table))
-            item.replace(self._at(_table(hole.name, alias), item))
-            return (hole,)
         cte = env.get(normal_name(item.name)) if isinstance(item, exp.Table) else None
+        if part.block is not None:
+            alias = item.args.get("alias") if cte is None else cte.alias_at(item)
+            hole = self._new_hole("table", everything_of(part.block.table), item, part.block.number)
+            alias = alias or exp.TableAlias(this=exp.to_identifier(part.block.table))
+            _replace(item, self._at(_table(hole.name, alias), item))
+            return (hole,)
         if cte is None:
             return ()
         again = self._query(cte.node.copy(), cte.env, cte.name, inline=True)
-        if again.kind == "outside" and self._holds_block(again.tree):
+        if again.kind == "outside" and holds_block(again.tree):
             raise self._not_a_block(item)
-        alias = alias or exp.TableAlias(this=exp.to_identifier(cte.name))
-        item.replace(exp.Subquery(this=again.tree, alias=alias))
+        _replace(item, exp.Subquery(this=again.tree, alias=cte.alias_at(item)))
         return again.holes
-
-    def _holds_block(self, tree: exp.Query | None) -> bool:
-        assert tree is not None
-        return any(table.name.startswith(BLOCK) for table in tree.find_all(exp.Table))
 
     def _not_a_block(self, item: exp.Expr) -> Refused:
         return Refused(
@@ -443,7 +444,7 @@ def _table(name: str, alias: exp.Expr) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name), alias=alias.copy())
 
 
-def _within(inner: Span | None, outer: Span | None) -> bool:
-    if inner is None or outer is None:
-        return False
-    return outer.start <= inner.start and inner.end <= outer.end
+def _replace(item: exp.Expr, new: exp.Expr) -> None:
+    """Put a node in the place of one of FROM, with the joins that hang on it."""
+    new.set("joins", item.args.get("joins"))
+    item.replace(new)

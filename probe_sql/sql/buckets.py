@@ -27,6 +27,7 @@ from probe_sql.sql.scope import column_scalar
 from probe_sql.types import Kind, SqlType
 
 MAX_BUCKETS = 10_000  # of one key
+_SPELT = 10**15  # a count from here on is not written out
 _POINT = exp.column("point")
 _MONOTONE = ("floor", "ceil", "round", "least", "greatest")  # in one argument
 
@@ -96,8 +97,9 @@ def bucketed(
     steps: Steps = stair.meta[STEPS]
     first, last = math.ceil(steps.low / steps.grid), math.floor(steps.high / steps.grid)
     if last - first >= MAX_BUCKETS:
+        count = last - first + 1
         raise Refused(
-            f"{name} has {last - first + 1:,} buckets",
+            f"{name} has {f'{count:,}' if count < _SPELT else 'far too many'} buckets",
             why=f"every bucket is measured, at most {MAX_BUCKETS:,} of one expression",
             fix=f"make them wider, as floor({column.name} / 10) * 10 does",
             span=scalar.span,

@@ -161,11 +161,13 @@ class Joins:
         whole = " AND ".join(f"{name}.{key} = {self._mate(key, item)}" for key in table.key)
         alias = table.name if name == table.name else f"{table.name} AS {name}"
         joined = f"{'LEFT ' if item.outer else ''}JOIN {alias} ON {whole}"
+        ours = item.named.released is not None  # a block: its table has a name of the engine's
         return Refused(
-            f"{table.name} must be joined on its whole key ({', '.join(table.key)})",
+            f"{name if ours else table.name} must be joined on its whole key "
+            f"({', '.join(table.key)})",
             why="otherwise one private row could match several public rows and count twice",
-            fix=joined,
-            instead=joined if item.joined and _NOTHING not in whole else None,
+            fix=f"join it ON {whole}" if ours else joined,
+            instead=joined if item.joined and not ours and _NOTHING not in whole else None,
             span=self.source.with_comma(item.span),
         )
 
@@ -244,7 +246,7 @@ class Joins:
         safe = joinable(column, value)
         if safe is None:
             raise Refused(
-                f"{item.named.public[0].name}.{key} cannot be joined to a column of another type",
+                f"{item.named.name}.{key} cannot be joined to a column of another type",
                 why="a number could equal two different keys, or a conversion fail for a row",
                 fix="CAST the column to the type of the key",
                 span=span,

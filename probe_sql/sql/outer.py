@@ -147,5 +147,6 @@ def shown_outer(query: exp.Query, names: Mapping[str, str]) -> str:
             name = names[table.name]
             alias = None if table.alias.lower() == name.lower() else table.args.get("alias")
             quoted = not name.replace("_", "a").isalnum()
-            table.replace(exp.Table(this=exp.to_identifier(name, quoted=quoted), alias=alias))
+            table.set("this", exp.to_identifier(name, quoted=quoted))
+            table.set("alias", alias)
     return tree.sql(dialect="duckdb", comments=False, pretty=True)

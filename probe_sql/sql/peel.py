@@ -13,8 +13,10 @@ from sqlglot import exp
 
 from probe_sql.errors import SqlError
 from probe_sql.sql.aggregate import text_of
+from probe_sql.sql.relation import check_select
 from probe_sql.sql.script import OWN
 from probe_sql.sql.source import Source
+from probe_sql.sql.unsupported import check_parts
 
 _INSIDE = ("from_", "joins", "where", "having")
 _AROUND = ("distinct", "qualify", "windows", "order", "limit", "offset")
@@ -55,6 +57,8 @@ class _Peeler:
         return {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
 
     def both(self) -> tuple[exp.Select, exp.Select]:
+        allowed = ("expressions", "group", *_INSIDE, *_AROUND)
+        check_select(self.select, allowed, self.source, "a private block")
         keys = self._keys()
         items = [self._around(item, keys) for item in self.select.expressions]
         around = exp.Select(
@@ -89,6 +93,7 @@ class _Peeler:
         group = self.select.args.get("group")
         if group is None:
             return []
+        check_parts(group, ("expressions", "all"), self.source, "GROUP BY")
         found = []
         for node in group.expressions:
             if isinstance(node, exp.Literal) and not node.is_string:

@@ -65,7 +65,7 @@ def check_select(select: exp.Select, allowed: tuple[str, ...], source: Source, w
             f"{name} is not supported in {what}",
             why="whatever is not fully understood is refused, never ignored",
             fix=fix,
-            span=span or source.find(name),
+            span=span or source.find(name) or source.find(*name.split()),
         )
 
 
@@ -149,6 +149,8 @@ class Flattener:
         self, node: exp.Expr, scope: FromScope, ctes: Mapping[str, exp.Expr], depth: int
     ) -> Named:
         span = self.source.span(node)
+        if isinstance(node.args.get("alias"), exp.TableAlias):
+            check_parts(node.args["alias"], ("this",), self.source, "an alias")
         if isinstance(node, exp.Subquery):
             check_parts(node, ("this", "alias"), self.source, "a subquery")
             name = node.alias or f"subquery {len(scope.named) + 1}"
@@ -165,8 +167,6 @@ class Flattener:
             raise Refused(
                 "a nested join is not supported", fix="write the joins one after another", span=span
             )
-        if isinstance(node.args.get("alias"), exp.TableAlias):
-            check_parts(node.args["alias"], ("this",), self.source, "an alias")
         name = node.alias or node.name
         if normal_name(node.name) in ctes:
             rest = {key: value for key, value in ctes.items() if key != normal_name(node.name)}

@@ -79,6 +79,19 @@ def everything_of(table: str) -> exp.Select:
     )
 
 
+def holds_block(query: exp.Query | None) -> bool:
+    """Whether a query reads what a block released."""
+    assert query is not None
+    return any(table.name.startswith(BLOCK) for table in query.find_all(exp.Table))
+
+
+def within(inner: Span | None, outer: Span | None) -> bool:
+    """Whether one place of the text lies in another; False where one is not known."""
+    if inner is None or outer is None:
+        return False
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
 def shows(query: exp.Query) -> str | None:
     """The table whose rows a query shows, and does no more."""
     named = {key for key, value in query.args.items() if value}

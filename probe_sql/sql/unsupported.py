@@ -125,8 +125,11 @@ def check_parts(node: exp.Expr, allowed: tuple[str, ...], source: Source, what: 
     """Refuse a node that carries anything beyond the parts that are read."""
     extra = [key for key, value in node.args.items() if value and key not in allowed]
     if extra:
+        words = extra[0].replace("_", " ").strip().upper()
+        if extra[0] == "pivots":
+            words = "UNPIVOT" if node.args["pivots"][0].args.get("unpivot") else "PIVOT"
         raise Refused(
-            f"{what} with {extra[0].replace('_', ' ').strip().upper()} is not supported",
+            f"{what} with {words} is not supported",
             why="whatever is not fully understood is refused, never ignored",
             span=source.span(node),
         )

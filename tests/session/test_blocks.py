@@ -362,3 +362,32 @@ def test_a_quantile_keeps_its_margin_in_rows(database: Path) -> None:
     assert answer.margins == ((None, None),)
     assert answer.derived == ("twice",)
     assert answer.rows[0][0] == block.rows[0][0]
+
+
+# --- what hangs on a block is not dropped ---
+
+
+@pytest.mark.parametrize(("sql", "what"), [
+    (f"SELECT * FROM ({WARDS}) a PIVOT (sum(n) FOR ward IN ('A', 'B'))", "with PIVOT"),
+    (f"SELECT * FROM ({WARDS}) a UNPIVOT (v FOR c IN (n, ward))", "with UNPIVOT"),
+    (f"SELECT * FROM ({WARDS}) a TABLESAMPLE 2 ROWS", "with SAMPLE"),
+    (f"WITH a(n, ward) AS ({WARDS}) SELECT count(*) FROM patients p JOIN a ON a.ward = p.ward",
+     "an alias with COLUMNS"),
+])  # fmt: skip
+def test_a_clause_on_a_block_is_refused_free(database: Path, sql: str, what: str) -> None:
+    with seeded(database, 3) as db:
+        with pytest.raises(ProbeError, match=what):
+            db.sql(sql)
+        assert db.budget.spent == 0
+        assert db.ledger() == ()
+
+
+def test_a_block_without_its_key_is_called_by_its_name(database: Path) -> None:
+    with seeded(database, 3) as db:
+        with pytest.raises(
+            ProbeError, match=r"^a must be joined on its whole key \(ward\)"
+        ) as raised:
+            db.sql(f"WITH a AS ({WARDS}) SELECT count(*) FROM patients, a")
+        assert "probe_sql_" not in str(raised.value)
+        assert "ON a.ward = patients.ward" in str(raised.value)
+        assert db.budget.spent == 0

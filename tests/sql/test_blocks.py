@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from probe_sql.errors import ProbeError, Refused
+from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.blocks import take_apart
 from probe_sql.sql.lineage import lineage
 from probe_sql.sql.outer import check_outer, render_outer
@@ -16,6 +17,8 @@ from tests.sql.hospital import policy
 from tests.sql.reference_outer import PAGE, written
 
 POLICY = policy()
+WARDS = "(SELECT ward, count(*) n FROM stays GROUP BY ward)"
+RANKED = "SELECT ward, rank() OVER (ORDER BY count(*)) FROM stays"
 
 
 def apart(sql: str) -> Script:
@@ -133,6 +136,23 @@ def test_clauses_belong_to_the_block_in_their_parentheses() -> None:
     ("SELECT * FROM read_csv('x.csv')", "FROM takes a table", "read_csv('x.csv')"),
     ("SELECT * FROM duckdb_settings()", "FROM takes a table", "duckdb_settings"),
     ("SELECT * FROM wards TABLESAMPLE 10%", "a table with SAMPLE", None),
+    (f"SELECT * FROM {WARDS} a PIVOT (sum(n) FOR ward IN ('x', 'y'))",
+     "a subquery with PIVOT is not", f"{WARDS} a PIVOT (sum(n) FOR ward IN ('x', 'y'))"),
+    (f"SELECT * FROM {WARDS} a UNPIVOT (v FOR c IN (n, ward))",
+     "a subquery with UNPIVOT is not", f"{WARDS} a UNPIVOT (v FOR c IN (n, ward))"),
+    (f"SELECT * FROM {WARDS} a TABLESAMPLE 2 ROWS", "a subquery with SAMPLE", None),
+    (f"SELECT * FROM wards p JOIN {WARDS} a TABLESAMPLE 1% ON p.ward = a.ward",
+     "a subquery with SAMPLE", None),
+    (f"SELECT count(*) FROM stays s JOIN {WARDS} a TABLESAMPLE 1% ON a.ward = s.ward",
+     "a subquery with SAMPLE", None),
+    (f"SELECT ward FROM stays GROUP BY ward HAVING count(*) > (SELECT max(n) FROM {WARDS} a"
+     " TABLESAMPLE 1%)", "a subquery with SAMPLE", None),
+    (f"SELECT * FROM ({WARDS} a(n, ward)) b", "alias with COLUMNS", "a(n, ward)"),
+    ("SELECT ward, count(*) FROM ((SELECT ward, site FROM stays) a(site, ward)) b GROUP BY ward",
+     "alias with COLUMNS", "a(site, ward)"),
+    (f"{RANKED} GROUP BY ward USING SAMPLE 1%", "a sample is not supported", None),
+    (f"{RANKED} GROUP BY ward WITH ROLLUP", "GROUP BY with ROLLUP", None),
+    (f"{RANKED} GROUP BY ward FOR UPDATE", "FOR UPDATE is not supported", "FOR UPDATE"),
     ("SELECT getenv('HOME')", "the function getenv", "getenv('HOME')"),
     ("SELECT query('SELECT 1')", "the function query", "query('SELECT 1')"),
     ("SELECT current_setting('threads')", "the function current_setting", None),
@@ -148,6 +168,32 @@ def test_refusals_name_the_reason_and_the_span(sql: str, what: str, underlined: 
     if underlined is not None:
         assert span is not None
         assert sql[span.start : span.end] == underlined
+
+
+def test_what_hangs_on_a_block_in_from_stays_there() -> None:
+    joined = f"wards p JOIN {WARDS} a JOIN wards z ON z.ward = a.ward ON p.ward = a.ward"
+    assert shape(f"SELECT p.beds FROM {joined}")[-1] == (
+        "outside: SELECT p.beds FROM wards AS p JOIN probe_sql_block_1 AS a"
+        " JOIN wards AS z ON z.ward = a.ward ON p.ward = a.ward"
+    )
+    listed = f"WITH a(n, ward) AS {WARDS} SELECT count(*) FROM stays s JOIN a ON a.n = s.ward"
+    assert shape(listed)[1] == (
+        "2 block 2: SELECT COUNT(*) FROM stays AS s JOIN probe_sql_hole_1 AS a(n, ward)"
+        " ON a.n = s.ward"
+    )
+
+
+def test_a_column_list_over_private_rows_is_refused() -> None:
+    sql = "SELECT ward, count(*) FROM (SELECT ward, site FROM stays) a(site, ward) GROUP BY ward"
+    with pytest.raises(Refused, match="an alias with COLUMNS is not supported"):
+        bind_sql(sql, POLICY)
+
+
+def test_a_number_of_buckets_beyond_reading_is_not_written_out() -> None:
+    sql = "SELECT floor(age * 1e300), count(*) FROM stays GROUP BY floor(age * 1e300)"
+    with pytest.raises(Refused, match="far too many buckets") as raised:
+        bind_sql(sql, POLICY)
+    assert len(str(raised.value)) < 800
 
 
 def test_a_query_of_very_many_blocks_is_refused() -> None:

@@ -117,7 +117,7 @@ async def deallocate(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
 
 async def declare(desk: Desk, given: Statement, values: Sequence[Any]) -> Result:
     """Keep a query under a name; it is charged when it is first fetched from."""
-    declared = sql.read_declare(given)
+    declared = await desk.reading(given.text, lambda: sql.read_declare(given))
     if desk.state == "I" and not declared.hold:
         raise Complaint("25P01", "a cursor lives in a transaction", fix="BEGIN, then DECLARE")
     if declared.name in desk.portals:
@@ -140,7 +140,7 @@ async def declare(desk: Desk, given: Statement, values: Sequence[Any]) -> Result
 async def fetch(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     """The next rows of a cursor; none are asked for, and none charged, with FETCH 0."""
     wanted = sql.read_fetch(given)
-    desk.cursor(wanted.name)
+    await desk.cursor(wanted.name)
     if wanted.limit == 0:
         return Result("FETCH 0", (await desk.describe_portal(wanted.name))[0])
     part = await desk.execute(wanted.name, wanted.limit or 0)

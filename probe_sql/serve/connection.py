@@ -15,6 +15,7 @@ from probe_sql.serve import types
 from probe_sql.serve.auth import MECHANISM, Login, Refused, new_key
 from probe_sql.serve.desk import Desk
 from probe_sql.serve.messages import ProtocolError
+from probe_sql.serve.portals import check_formats
 from probe_sql.serve.reports import Complaint, error_report, notice, sqlstate
 from probe_sql.serve.settings import Settings, options_of
 from probe_sql.serve.turns import Result, Row
@@ -77,7 +78,7 @@ class Conversation:
         """End this conversation: at once if it is idle, else with the statement that runs."""
         self._ending = self._ending or Complaint(code, why)
         if self.desk is not None:
-            self.desk.cancel(why)
+            self.desk.end(why)
         if self._waits and self._task is not None:
             self._task.cancel()
 
@@ -211,9 +212,14 @@ class Conversation:
         async with asyncio.timeout(self._house.limits.message_seconds):
             return m.decode(head[:1], await self._wire.read(size))
 
-    async def _next(self) -> m.Message:
+    def _go_on(self) -> None:
+        """Raise where the conversation is to end: nothing more is begun, charged or sent."""
         if self._ending is not None:
             raise self._ending
+
+    async def _next(self) -> m.Message:
+        await asyncio.sleep(0)  # others have a turn, however many messages came at once
+        self._go_on()
         self._waits = True
         try:
             async with asyncio.timeout(self._house.limits.idle_seconds):
@@ -232,6 +238,8 @@ class Conversation:
             except (Gone, ProtocolError, TimeoutError):
                 raise
             except Exception as error:
+                if error is self._ending:
+                    raise
                 self._fail(error, message)
             await self._drain()
 
@@ -249,6 +257,7 @@ class Conversation:
     async def _drain(self) -> None:
         async with asyncio.timeout(self._house.limits.message_seconds):
             await self._wire.drain()
+        self._go_on()
 
     async def _handle(self, message: m.Message) -> None:
         desk, write = self.desk, self._wire.write
@@ -292,20 +301,26 @@ class Conversation:
         if not found:
             self._wire.write(m.EMPTY_QUERY)
         for statement in found:
+            self._go_on()
             told = self.desk.settings.reported()
             async with self._in_step(self.desk.may_scan(statement)):
                 result = await self.desk.run(statement)
+            self._go_on()
             self._remark(result, told)
             if result.fields is not None:
                 self._wire.write(m.row_description(result.fields))
                 await self._rows(result, result.rows, ())
             self._wire.write(m.command_complete(result.tag))
+            await asyncio.sleep(0)  # others have a turn, however many statements there are
 
     async def _execute(self, name: str, limit: int) -> None:
         assert self.desk is not None
         told = self.desk.settings.reported()
-        async with self._in_step(self.desk.portal_may_scan(name)):
+        paced = await self.desk.portal_may_scan(name)
+        self._go_on()
+        async with self._in_step(paced):
             part = await self.desk.execute(name, limit)
+        self._go_on()
         self._remark(part.result, told)
         await self._rows(part.result, part.rows, part.formats)
         if part.tag is None:
@@ -340,8 +355,7 @@ class Conversation:
 
     async def _rows(self, result: Result, rows: Sequence[Row], formats: Sequence[int]) -> None:
         fields = result.fields or ()
-        if len(formats) not in (0, 1, len(fields)):
-            raise Complaint("08P01", "there are more or fewer formats than columns")
+        check_formats(formats, len(fields))
         binary = [m.format_of(formats, index) == 1 for index in range(len(fields))]
         waiting = bytearray()
         for row in rows:

@@ -19,7 +19,7 @@ from probe_sql.serve import types
 from probe_sql.serve.analyst import Analyst
 from probe_sql.serve.catalogue import Facts, is_about_catalogue
 from probe_sql.serve.messages import Bind, Field, format_of
-from probe_sql.serve.portals import Part, Portal, Prepared
+from probe_sql.serve.portals import Part, Portal, Prepared, check_formats, in_order
 from probe_sql.serve.reports import Complaint
 from probe_sql.serve.settings import OWN, Settings
 from probe_sql.serve.statements import Statement
@@ -31,7 +31,7 @@ Fields = tuple[Field, ...] | None
 MOST_KEPT = 100  # statements, and portals
 MOST_BYTES = 1_000_000  # of the texts and parameters that a session keeps
 MOST_RESULTS = 32_000_000  # bytes of the rows that portals keep, about, before one more is run
-_LONG = 2000  # characters: a longer text is read beside the others
+_LONG = 2000  # characters
 _EMPTY = Result("")
 
 
@@ -71,6 +71,7 @@ class Desk:
         self.prepared: dict[str, Prepared] = {}
         self.portals: dict[str, Portal] = {}
         self._stop: Stop | None = None
+        self._over: str | None = None  # why nothing may begin any more
         self.asked = False  # in this transaction
         self.before = settings.copy()
         self.local: dict[str, str] = {}
@@ -81,6 +82,11 @@ class Desk:
         """End what runs now, if anything does."""
         if self._stop is not None:
             self._stop.now(why)
+
+    def end(self, why: str) -> None:
+        """End what runs now, and whatever would begin after it."""
+        self._over = why
+        self.cancel(why)
 
     def move(self, session: Connection, facts: Facts) -> None:
         """Go on with another opening of the database, under its owner's new policy."""
@@ -113,14 +119,25 @@ class Desk:
 
     async def read(self, text: str) -> list[Statement]:
         """The statements of a text."""
-        if len(text) <= _LONG:
-            return sql.split(text)
-        return await self.aside(lambda: sql.split(text))
+        return await self.reading(text, lambda: sql.split(text))
+
+    async def reading(self, text: str, work: Callable[[], T]) -> T:
+        """Work that reads a text; a long one is read beside the others, who wait for none."""
+        return work() if len(text) <= _LONG else await self.aside(work)
+
+    async def given(self, prepared: Prepared) -> Statement | None:
+        """The statement that was prepared, read like any text."""
+        text, offset = prepared.text, prepared.offset
+        if text is None:
+            return None
+        return await self.reading(text, lambda: sql.statement(text, offset))
 
     async def _typed(self, given: Statement | None, declared: Sequence[int]) -> Prepared:
         if given is None:
             return Prepared(None)
-        asked = sql.read_declare(given).query if given.verb == "DECLARE" else given
+        asked = given
+        if given.verb == "DECLARE":
+            asked = (await self.reading(given.text, lambda: sql.read_declare(given))).query
         numbers = asked.parameters
         count = max((*numbers, len(declared)), default=0)
         if count > 1000 or 0 in numbers:
@@ -171,7 +188,7 @@ class Desk:
         """The types of a statement's parameters, and its columns; None where it has no rows."""
         prepared = self._statement(name)
         values = tuple(map(types.example, prepared.oids))
-        given = prepared.statement
+        given = await self.given(prepared)
         if given is not None and is_about_catalogue(given):
             try:  # a value that is no example may be needed, or none at all
                 return prepared.oids, await self.fields(given, values)
@@ -184,14 +201,21 @@ class Desk:
         portal = self.portal(name)
         if portal.result is not None:
             return portal.result.fields, portal.formats
-        return await self.fields(portal.prepared.statement, portal.values), portal.formats
+        given = await self.given(portal.prepared)
+        return await self.fields(given, portal.values), portal.formats
 
     async def execute(self, name: str, limit: int) -> Part:
         """Run a portal, or go on with it; it spends the first time only."""
         portal = self.portal(name)
         fresh = portal.result is None
         if portal.result is None:
-            portal.result = await self.run(portal.prepared.statement, portal.values)
+            given = await self.given(portal.prepared)
+            self._admit(given)
+            if len(portal.formats) > 1 and given is not None and self.may_scan(given):
+                # A result that cannot be sent must not be paid for.
+                fields = await self.fields(given, portal.values)
+                check_formats(portal.formats, len(portal.formats if fields is None else fields))
+            portal.result = await self.run(given, portal.values)
         result = (
             portal.result
             if fresh
@@ -266,16 +290,16 @@ class Desk:
         )
         return named or self.asks(given)
 
-    def portal_may_scan(self, name: str) -> bool:
+    async def portal_may_scan(self, name: str) -> bool:
         """The same of a portal that is executed; one that has its rows does not."""
         portal = self.portals.get(name)
         if portal is None or portal.result is not None:
             return False
-        given = portal.prepared.statement
+        given = await self.given(portal.prepared)
         return given is not None and self.may_scan(given)
 
     async def _ask(self, given: Statement, values: Sequence[Any]) -> Result:
-        ordered = _in_order(given, values)
+        ordered = in_order(given, values)
         self._check_kept()
         accuracy = dict(self.settings.accuracy)
         free = given.verb == "EXPLAIN"
@@ -294,6 +318,8 @@ class Desk:
     def _stoppable(self) -> Iterator[Stop]:
         """Something that a cancel request, the time limit or the server may end."""
         stop = Stop()
+        if self._over is not None:
+            stop.now(self._over)
         seconds = min(self._means.statement_seconds, self.settings.patience or float("inf"))
         timer = asyncio.get_running_loop().call_later(
             seconds, stop.now, f"the statement took longer than {seconds:g} seconds"
@@ -308,7 +334,7 @@ class Desk:
     async def _look_up(self, given: Statement, values: Sequence[Any]) -> Result:
         """Answer from the catalogue, which is free."""
         session, user = self.analyst.session, self.analyst.user
-        _in_order(given, values)
+        in_order(given, values)
         self._check_kept()
         with self._stoppable() as stop:
 
@@ -325,7 +351,7 @@ class Desk:
         if given is None:
             return None
         if self.asks(given):
-            ordered = _in_order(given, values)
+            ordered = in_order(given, values)
             accuracy = dict(self.settings.accuracy)
             return await self._located(
                 given, lambda: self.analyst.fields(given.marked(), ordered, accuracy)
@@ -336,7 +362,7 @@ class Desk:
             return (await self._means.commands["SHOW"](self, given, ())).fields
         if given.verb == "FETCH":
             name = sql.read_fetch(given).name
-            self.cursor(name)
+            await self.cursor(name)
             return (await self.describe_portal(name))[0]
         return None
 
@@ -399,9 +425,9 @@ class Desk:
                 "53400", "this session keeps too many rows", fix="close cursors, or COMMIT"
             )
 
-    def cursor(self, name: str) -> None:
+    async def cursor(self, name: str) -> None:
         """Refuse what FETCH cannot read from: a portal that fetches could lead back to itself."""
-        given = self.portal(name).prepared.statement
+        given = await self.given(self.portal(name).prepared)
         if given is None or not (self.asks(given) or is_about_catalogue(given)):
             raise Complaint("34000", f"{name!r} is no cursor of a query", fix="DECLARE one")
 
@@ -415,14 +441,3 @@ class Desk:
                 f"this session keeps {MOST_KEPT} statements or cursors already, or long ones",
                 fix="close some, or DISCARD ALL",
             )
-
-
-def _in_order(given: Statement, values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values of the parameters in the order of the text."""
-    missing = [number for number in given.parameters if not 0 < number <= len(values)]
-    if missing:
-        raise Complaint(
-            "42P02", f"there is no value for ${missing[0]}",
-            fix="bind it, or write the value into the query",
-        )  # fmt: skip
-    return tuple(values[number - 1] for number in given.parameters)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from probe_sql.serve import statements as sql
+from probe_sql.serve.reports import Complaint
 from probe_sql.serve.statements import Statement
 from probe_sql.serve.turns import Result, Row
 
@@ -23,16 +23,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A statement that was parsed, as its text, and the types of its parameters by number."""
+    """A statement that was parsed, as its text, and the types of its parameters by number.
+
+    It is read again when it is needed (`Desk.given`): its tokens take a hundred times its room.
+    """
 
     text: str | None
     offset: int = 0
     oids: tuple[int, ...] = ()
-
-    @property
-    def statement(self) -> Statement | None:
-        """The statement, read again: its tokens take many times its room."""
-        return None if self.text is None else sql.statement(self.text, self.offset)
 
 
 @dataclass(slots=True)
@@ -49,3 +47,22 @@ class Portal:
     hold: bool = False
     result: Result | None = None
     sent: int = 0
+
+
+def in_order(given: Statement, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of the parameters in the order of the text."""
+    missing = [number for number in given.parameters if not 0 < number <= len(values)]
+    if missing:
+        raise Complaint(
+            "42P02", f"there is no value for ${missing[0]}",
+            fix="bind it, or write the value into the query",
+        )  # fmt: skip
+    return tuple(values[number - 1] for number in given.parameters)
+
+
+def check_formats(formats: Sequence[int], columns: int) -> None:
+    """Refuse formats that are not none, one for all columns, or one for each."""
+    if len(formats) not in (0, 1, columns):
+        raise Complaint(
+            "08P01", f"the result has {columns} columns, and {len(formats)} formats were given"
+        )

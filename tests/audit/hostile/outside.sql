@@ -64,11 +64,11 @@ SELECT disease FROM patients POSITIONAL JOIN diseases GROUP BY disease HAVING co
 SELECT a.disease FROM patients a JOIN patients b ON a.disease = b.disease GROUP BY a.disease HAVING count(*) > 0
 --! Refused: FROM takes a table, a view, a CTE or a subquery
 SELECT disease FROM patients, LATERAL (SELECT 1) l GROUP BY disease HAVING count(*) > 0
---! Refused: FROM takes a table, a view, a CTE or a subquery
+--! Refused: an alias with COLUMNS is not supported
 SELECT disease FROM patients, unnest([1, 2, 3]) u(n) GROUP BY disease HAVING count(*) > 0
---! Refused: FROM takes a table, a view, a CTE or a subquery
+--! Refused: an alias with COLUMNS is not supported
 SELECT disease FROM patients, range(1000) r(n) GROUP BY disease HAVING count(*) > 0
---! Refused: FROM takes a table, a view, a CTE or a subquery
+--! Refused: an alias with COLUMNS is not supported
 SELECT disease FROM patients, generate_series(1, age) r(n) GROUP BY disease HAVING count(*) > 0
 --! Refused: a table with SAMPLE is not supported
 SELECT disease FROM patients TABLESAMPLE 10% GROUP BY disease HAVING count(*) > 0

@@ -35,9 +35,9 @@ GROUPS = 34 * 14
 POLICY = """
 [budget]
 epsilon = 1000000.0
+per_query = 10.0
 [reuse]
 answers = "none"
-per_query = 10.0
 [tables.trips]
 rows_per_group = {rows_per_group}
 [tables.trips.columns]

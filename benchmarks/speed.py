@@ -37,9 +37,9 @@ SHARES = (1.0, 0.72, 0.9, 0.45, 0.2, 0.02)
 POLICY = """
 [budget]
 epsilon = 1000000.0
+per_query = 1.0
 [reuse]
 answers = "none"
-per_query = 1.0
 [tables.trips]
 rows_per_group = {rows_per_group}
 [tables.trips.columns]

@@ -34,9 +34,9 @@ SEED = 20260302
 POLICY = """
 [budget]
 epsilon = 1000000.0
+per_query = 10.0
 [reuse]
 answers = "none"
-per_query = 10.0
 [tables.trips]
 unit = {unit}
 rows_per_group = {rows_per_group}

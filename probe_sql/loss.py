@@ -99,3 +99,17 @@ def _checked(epsilon: float) -> float:
             why="the ledger counts finite, non-negative losses",
         )
     return value
+
+
+def odds(epsilon: float) -> str:
+    """What epsilon means for one person: how far a bet at even odds about them can move.
+
+    Privacy: by epsilon-differential privacy whatever is seen changes the odds of any two guesses
+    by a factor of at most e^epsilon, so 1 : 1 becomes e^epsilon : 1 at most.
+    """
+    share = 1 / (1 + math.exp(-epsilon))
+    if share < 0.995:
+        won = round(100 * share)
+        return f"a bet at even odds about somebody becomes about {won} to {100 - won} at most"
+    often = f"{math.exp(epsilon):,.0f}" if epsilon < math.log(1e9) else "more than a billion"
+    return f"a bet at even odds about somebody may be lost only once in {often}"

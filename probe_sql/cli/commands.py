@@ -7,6 +7,7 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -246,6 +247,7 @@ def _report_dict(report: Report) -> dict[str, object]:
             {"line": p.line, "path": p.path, "what": p.what, "fix": p.fix} for p in report.problems
         ],
         "warnings": list(report.warnings),
+        "advice": [asdict(one) for one in report.advice],
         "ledger_audited": report.audited,
     }
 
@@ -265,6 +267,15 @@ def _show_sound(report: Report, database: str | None) -> None:
         print(visible(f"  public {public.name}: exact, joined on {', '.join(public.key)}"))
     if report.audited:
         print("  the ledger holds, from its first entry on")
+    if report.advice:
+        print("worth a second look:")
+    for one in report.advice:
+        at = one.path if one.line is None else f"line {one.line}, {one.path}"
+        print(visible(f"  {at}: {one.what}"))
+        print(visible(f"    why: {one.why}"))
+        print(visible(f"    write: {one.write}"))
+        if one.add is not None:
+            print(visible(f"    and below {one.add[0]}: {one.add[1]}"))
 
 
 def demo(arguments: Namespace) -> int:

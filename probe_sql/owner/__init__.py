@@ -3,11 +3,13 @@
 from probe_sql.owner.check import Report, check, guarded_files
 from probe_sql.owner.demo import DEMO_QUERY, DEMO_VALUES, Demo, build_demo
 from probe_sql.owner.draft import draft
+from probe_sql.owner.judge import Advice, judge
 from probe_sql.owner.record import adopt, record, unlock
 
 __all__ = [
     "DEMO_QUERY",
     "DEMO_VALUES",
+    "Advice",
     "Demo",
     "Report",
     "adopt",
@@ -15,6 +17,7 @@ __all__ = [
     "check",
     "draft",
     "guarded_files",
+    "judge",
     "record",
     "unlock",
 ]

@@ -12,6 +12,7 @@ from probe_sql.database import ledger_path
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError, Problem
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.locks import owns
+from probe_sql.owner.judge import Advice, judge
 from probe_sql.policy import Policy, load_policy, with_lines
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.bounded_store import purge as purge_stores
@@ -23,14 +24,16 @@ from probe_sql.vault.sources import is_remote, layout
 class Report:
     """What was found: the problems in the order of the file, and the policy if it has none.
 
-    `purged` are the directories of bounded tables that were removed. `audited`: there is a ledger
-    of the caller's, and it was verified.
+    `advice` is what a sound policy says that its owner may not mean. `purged` are the directories
+    of bounded tables that were removed. `audited`: there is a ledger of the caller's, and it was
+    verified.
     """
 
     source: str
     problems: tuple[Problem, ...]
     policy: Policy | None
     warnings: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
     purged: tuple[Path, ...] = ()
     audited: bool = False
 
@@ -61,8 +64,9 @@ def _check(name: str, source: Any) -> Report:
         policy = load_policy(name)
     except PolicyError as error:
         return Report(name, error.problems, None)
+    text = Path(name).read_text(encoding="utf-8-sig")
     if source is None:
-        return Report(name, (), policy)
+        return Report(name, (), policy, advice=judge(policy, None, text))
     problems: list[Problem] = []
     backend = open_backend(source, policy, checked=False)
     try:
@@ -76,14 +80,15 @@ def _check(name: str, source: Any) -> Report:
     finally:
         backend.close()
     if problems:
-        text = Path(name).read_text(encoding="utf-8-sig")
         return Report(name, with_lines(dict.fromkeys(problems), text), None)
+    report = Report(name, (), policy.with_types(schemas))
+    report = replace(report, advice=judge(policy.with_types(schemas), schemas, text))
     try:
         path, identity = ledger_path(source, policy, None)
     except InterfaceError:  # whoever connects names one
-        return Report(name, (), policy.with_types(schemas))
+        return report
     warnings, audited = _open_to_others(path), _audit(path, identity, policy)
-    return Report(name, (), policy.with_types(schemas), warnings, audited=audited)
+    return replace(report, warnings=warnings, audited=audited)
 
 
 def _audit(path: Path, identity: str, policy: Policy) -> bool:

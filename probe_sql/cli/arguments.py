@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "show the plan of a query, free of charge, with or without a database",
     "budget": "show what may be spent, what was, and what remains",
     "ledger": "for the owner: show who asked what, when, and what it cost; never a result",
+    "report": "for the owner: sum up who asked, at what cost, and how long the budget lasts",
     "user": "for the owner: say who may log in to the server",
     "serve": "let users ask over the network, by PostgreSQL's protocol",
     "init": "draft a policy from a database's schema; no row is read",
@@ -125,6 +126,18 @@ def _budget(parser: argparse.ArgumentParser) -> None:
     _database(parser)
     _connection(parser)
     _format(parser, FORMATS)
+
+
+def _report(parser: argparse.ArgumentParser) -> None:
+    _database(parser)
+    _policy(parser)
+    _add_ledger(parser)
+    parser.add_argument(
+        "--literals",
+        action="store_true",
+        help="show the values that people typed into queries, which are hidden otherwise",
+    )
+    _format(parser, ("table", "json", "html", "markdown"))
 
 
 def _ledger(parser: argparse.ArgumentParser) -> None:
@@ -252,6 +265,7 @@ _BUILDERS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "explain": _explain,
     "budget": _budget,
     "ledger": _ledger,
+    "report": _report,
     "user": _user,
     "serve": _serve,
     "init": _init,

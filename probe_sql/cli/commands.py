@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probe_sql.cli.arguments import PROGRAM, UsageError, accuracy_of, policy_path
-from probe_sql.cli.show import deliver, show_budget, show_explanation, show_ledger, to_json
+from probe_sql.cli.show import (
+    deliver,
+    show_budget,
+    show_explanation,
+    show_grid,
+    show_ledger,
+    to_json,
+)
 from probe_sql.cli.terminal import ScanProgress, paint, ready, show_note
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError
 from probe_sql.text import visible, visible_lines
@@ -159,6 +166,29 @@ def ledger(arguments: Namespace) -> int:
     if arguments.analyst is not None:
         entries = tuple(entry for entry in entries if entry.analyst == arguments.analyst)
     show_ledger(entries, arguments.format, sys.stdout)
+    return 0
+
+
+def report(arguments: Namespace) -> int:
+    """Sum up who asked what, when and at what cost, and how long the budget lasts."""
+    from probe_sql.owner import lead, people_grid, questions_grid, report_page, spending_report
+
+    found = spending_report(
+        arguments.db,
+        find_policy(arguments),
+        arguments.ledger,
+        name=displayed(arguments.db),
+        literals=arguments.literals,
+    )
+    if arguments.format == "json":
+        to_json(asdict(found), sys.stdout)
+    elif arguments.format == "html":
+        sys.stdout.write(report_page(found))
+    else:
+        print(lead(found) + "\n")
+        show_grid(people_grid(found.people), arguments.format, sys.stdout)
+        print()
+        show_grid(questions_grid(found.questions), arguments.format, sys.stdout)
     return 0
 
 
@@ -356,6 +386,7 @@ RUN: dict[str, Callable[[Namespace], int]] = {
     "explain": explain,
     "budget": budget,
     "ledger": ledger,
+    "report": report,
     "user": user,
     "serve": serve,
     "init": init,

@@ -1,10 +1,12 @@
-"""What a data owner does: draft a policy, check it, take over a ledger, build the demo."""
+"""What a data owner does: draft and check a policy, take over and sum up a ledger, the demo."""
 
 from probe_sql.owner.check import Report, check, guarded_files
 from probe_sql.owner.demo import DEMO_QUERY, DEMO_VALUES, Demo, build_demo
 from probe_sql.owner.draft import draft
 from probe_sql.owner.judge import Advice, judge
 from probe_sql.owner.record import adopt, record, unlock
+from probe_sql.owner.report import SpendingReport, spending_report
+from probe_sql.owner.report_page import lead, people_grid, questions_grid, report_page
 
 __all__ = [
     "DEMO_QUERY",
@@ -12,12 +14,18 @@ __all__ = [
     "Advice",
     "Demo",
     "Report",
+    "SpendingReport",
     "adopt",
     "build_demo",
     "check",
     "draft",
     "guarded_files",
     "judge",
+    "lead",
+    "people_grid",
+    "questions_grid",
     "record",
+    "report_page",
+    "spending_report",
     "unlock",
 ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from probe_sql.database import ledger_path
 from probe_sql.ledger import Entry, Ledger
-from probe_sql.policy import load_policy
+from probe_sql.policy import Policy, load_policy
 
 
 def record(
@@ -18,8 +20,18 @@ def record(
     Privacy: for the owner of the ledger's file. Whoever else may open it sees what was asked from
     their own account.
     """
+    with open_record(source, policy, ledger) as (_, _, entries):
+        return entries
+
+
+@contextmanager
+def open_record(
+    source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
+) -> Iterator[tuple[Ledger, Policy, tuple[Entry, ...]]]:
+    """The ledger, its policy, and the entries that the caller may see."""
     with _open(source, policy, ledger) as book:
-        return tuple(one for one in book.entries() if book.owned or one.user == book.user)
+        entries = tuple(one for one in book.entries() if book.owned or one.user == book.user)
+        yield book, load_policy(policy), entries
 
 
 def unlock(

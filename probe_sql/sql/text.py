@@ -101,7 +101,7 @@ def _read(sql: str, parameters: Sequence[Any]) -> Text:
     if explained is not None:
         start, end = explained.span(1)
         body_text = sql[:start] + " " * (end - start) + sql[end:]
-    source = Source(sql, tuple(_tokenize(body_text)))
+    source = Source(sql, tuple(tokenize(body_text)))
     tokens = _one_statement(source)
     if not tokens:
         raise SqlError("the query is empty", fix="SELECT ... FROM ... GROUP BY ... HAVING ...")
@@ -131,7 +131,8 @@ def _check_unicode(text: str) -> None:
         ) from None
 
 
-def _tokenize(sql: str) -> list[Token]:
+def tokenize(sql: str) -> list[Token]:
+    """The tokens of a text, or `SqlError` where it has none."""
     try:
         return list(DuckDB().tokenize(sql))
     except SqlglotError:

@@ -15,7 +15,7 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from probe_sql.errors import LedgerError
+from probe_sql.ledger import errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,7 @@ class AnchorFile:
             return None
         anchor = Anchor.load(text)
         if anchor is None:
-            raise LedgerError(
-                f"the ledger's anchor {self.path} is damaged",
-                why="it records how far the ledger had come, so the budget that is left cannot"
-                " be trusted without it",
-                fix="the owner of the data may restore it from a backup, or remove it and"
-                " take the ledger over with `probe-sql ledger DB --adopt`",
-            )
+            raise errors.DAMAGED_ANCHOR.error(self.path)
         return anchor
 
     def begin(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ _RESTORE = (
     "the owner of the data restores the latest ledger from a backup and takes it over with"
     " `probe-sql ledger DB --adopt`, which charges whatever the copy has forgotten"
 )
+_RESTORE_FILE = "the owner of the data restores it and runs `probe-sql ledger DB --adopt`"
 _ADOPT = (
     "if the database was moved or restored on purpose, its owner takes the ledger over with"
     " `probe-sql ledger DB --adopt`; otherwise put the original ledger back"
@@ -121,6 +123,77 @@ BAD_RECEIPT = Refusal(
     "it is not an open reservation that this process made in this ledger: it was settled already,"
     " or comes from another ledger or process, or the ledger does not say that its scan is over",
     "reserve again",
+)
+DAMAGED_ANCHOR = Refusal(
+    "the ledger's anchor {path} is damaged",
+    "it records how far the ledger had come, so the budget that is left cannot be trusted"
+    " without it",
+    "the owner of the data may restore it from a backup, or remove it and take the ledger over"
+    " with `probe-sql ledger DB --adopt`",
+)
+NOT_KEPT = Refusal(
+    "the ledger {path} does not keep what is written to it",
+    "its file was edited by hand",
+    _RESTORE_FILE,
+)
+UNWRITABLE = Refusal(
+    "the ledger {path} cannot be written",
+    "the file system says: {reason}",
+    "make the ledger's directory writable and free some space",
+)
+OTHER_FAILURE = Refusal(
+    "the ledger {path} cannot be read or written",
+    "SQLite reports a failure of the file (code {code})",
+    "look for a full disk, a limit on file sizes or a failing device, and try again",
+)
+# By SQLite's codes; the others are told as OTHER_FAILURE.
+FILE_FAILURES = {
+    sqlite3.SQLITE_FULL: Refusal(
+        "the ledger {path} cannot be written",
+        "the disk is full",
+        "free some space and try again",
+    ),
+    sqlite3.SQLITE_READONLY: Refusal(
+        "the ledger {path} cannot be written",
+        "the file or its directory is read-only",
+        "make both writable for the user who asks: every query is charged before it is answered",
+    ),
+    sqlite3.SQLITE_CANTOPEN: Refusal(
+        "the ledger {path} cannot be opened",
+        "the file or its directory cannot be reached or written",
+        "make both exist and writable for the user who asks",
+    ),
+    sqlite3.SQLITE_NOTADB: Refusal(
+        "the ledger {path} is not a ledger",
+        "the file was overwritten, or another file lies in its place",
+        _RESTORE_FILE,
+    ),
+    sqlite3.SQLITE_CORRUPT: Refusal(
+        "the ledger {path} is damaged",
+        "the file was truncated or overwritten in part",
+        _RESTORE_FILE,
+    ),
+    sqlite3.SQLITE_BUSY: Refusal(
+        "the ledger {path} is busy",
+        "another process held it for {seconds} seconds",
+        "try again; if it stays so, look for a stopped process that has the file open",
+    ),
+}
+SEVERAL_LEDGERS = Refusal(  # here and below {path} is the database's file
+    "the file {path} has several names, and more than one of them has a ledger",
+    "what was spent on the same rows is in {ledgers}",
+    "the owner removes the link, or names one with ledger = '...' in the policy",
+)
+RENAMED = Refusal(
+    "the file {path} was {before} before, and its ledger is still there",
+    "it has the same rows under another name, so it has no budget of its own",
+    "put it back; or the owner moves the ledger and its anchor along and runs"
+    " `probe-sql ledger DB --adopt`, or names a ledger with ledger = '...' in the policy",
+)
+OTHER_NAMES = Refusal(
+    "the file {path} has other names, and its ledger may lie beside one of them",
+    "a hard link has the same rows, so it has no budget of its own",
+    "open it by its first name, or name its ledger with ledger = '...' in the policy",
 )
 TOO_MANY_HOLDS = Refusal(
     "the user {user!r} has as much under way as the policy allows",

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from probe_sql.errors import LedgerError
+from probe_sql.ledger import errors
 from probe_sql.ledger.anchors import draft_of, make_private, state_directory
 
 
@@ -60,27 +60,14 @@ def known_as(name: str) -> str:
     names = _names(name, status)
     kept = [one for one in names if _has_ledger(one)]
     if len(kept) > 1:
-        raise LedgerError(
-            f"the file {name} has several names, and more than one of them has a ledger",
-            why=f"what was spent on the same rows is in {_listed(kept)}",
-            fix="the owner removes the link, or names one with ledger = '...' in the policy",
-        )
+        raise errors.SEVERAL_LEDGERS.error(Path(name), ledgers=_listed(kept))
     if kept:
         return kept[0]
     noted = _noted(status)
     if noted is not None and noted.same(status) and _has_ledger(noted.name):
-        raise LedgerError(
-            f"the file {name} was {noted.name} before, and its ledger is still there",
-            why="it has the same rows under another name, so it has no budget of its own",
-            fix="put it back; or the owner moves the ledger and its anchor along and runs"
-            " `probe-sql ledger DB --adopt`, or names a ledger with ledger = '...' in the policy",
-        )
+        raise errors.RENAMED.error(Path(name), before=noted.name)
     if len(names) < status.st_nlink:
-        raise LedgerError(
-            f"the file {name} has other names, and its ledger may lie beside one of them",
-            why="a hard link has the same rows, so it has no budget of its own",
-            fix="open it by its first name, or name its ledger with ledger = '...' in the policy",
-        )
+        raise errors.OTHER_NAMES.error(Path(name))
     return name
 
 

@@ -142,11 +142,7 @@ class Store:
         connection = self._connect()
         connection.execute(_INSERT, row)
         if connection.execute(f"{_SELECT} WHERE seq = ?", (row.seq,)).fetchone() != tuple(row):
-            raise LedgerError(
-                f"the ledger {self.path} does not keep what is written to it",
-                why="its file was edited by hand",
-                fix="the owner of the data restores it and runs `probe-sql ledger DB --adopt`",
-            )
+            raise errors.NOT_KEPT.error(self.path)
 
     def rows(self, after: int) -> Iterator[Row]:
         """Rows above a sequence number, in order."""
@@ -250,57 +246,13 @@ def as_ledger_error(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:  # a time limit of the caller's, not the file system
             raise
-        raise LedgerError(
-            f"the ledger {path} cannot be written",
-            why=f"the file system says: {error.strerror or 'no reason given'}",
-            fix="make the ledger's directory writable and free some space",
-        ) from error
-
-
-_EXPLANATIONS: dict[int, tuple[str, str, str]] = {
-    sqlite3.SQLITE_FULL: (
-        "cannot be written",
-        "the disk is full",
-        "free some space and try again",
-    ),
-    sqlite3.SQLITE_READONLY: (
-        "cannot be written",
-        "the file or its directory is read-only",
-        "make both writable for the user who asks: every query is charged before it is answered",
-    ),
-    sqlite3.SQLITE_CANTOPEN: (
-        "cannot be opened",
-        "the file or its directory cannot be reached or written",
-        "make both exist and writable for the user who asks",
-    ),
-    sqlite3.SQLITE_NOTADB: (
-        "is not a ledger",
-        "the file was overwritten, or another file lies in its place",
-        "the owner of the data restores it and runs `probe-sql ledger DB --adopt`",
-    ),
-    sqlite3.SQLITE_CORRUPT: (
-        "is damaged",
-        "the file was truncated or overwritten in part",
-        "the owner of the data restores it and runs `probe-sql ledger DB --adopt`",
-    ),
-    sqlite3.SQLITE_BUSY: (
-        "is busy",
-        f"another process held it for {BUSY_SECONDS:.0f} seconds",
-        "try again; if it stays so, look for a stopped process that has the file open",
-    ),
-}
+        reason = error.strerror or "no reason given"
+        raise errors.UNWRITABLE.error(path, reason=reason) from error
 
 
 def _explain(path: Path, code: int) -> LedgerError:
-    what, why, fix = _EXPLANATIONS.get(
-        code,
-        (
-            "cannot be read or written",
-            f"SQLite reports a failure of the file (code {code})",
-            "look for a full disk, a limit on file sizes or a failing device, and try again",
-        ),
-    )
-    return LedgerError(f"the ledger {path} {what}", why=why, fix=fix)
+    refusal = errors.FILE_FAILURES.get(code, errors.OTHER_FAILURE)
+    return refusal.error(path, code=code, seconds=f"{BUSY_SECONDS:.0f}")
 
 
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()

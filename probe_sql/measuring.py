@@ -6,7 +6,7 @@ first, refuses what the budget does not cover, and hands out noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
@@ -160,13 +160,51 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class Peel:
+    """The first `count` groups by a measure, the largest or the smallest: only they are shown.
+
+    So they may be chosen instead of measuring all groups.
+    """
+
+    measure: int
+    count: int
+    largest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Peeled:
+    """How the groups were chosen that are shown, of all `groups`.
+
+    `ahead` is by how much each of them came before the first that is not shown, in the order of the
+    domain. Both noises together are above `reach` for no two groups, but for half the probability
+    to fail that a value has. Both are in the units of the value.
+    """
+
+    groups: int
+    reach: float
+    ahead: tuple[float, ...]
+
+
+Choice = tuple[Peel, float]  # with the epsilon of its noise
+
+
+class Cost(Protocol):
+    """What a row, or person, loses where measures are drawn at these epsilons.
+
+    That is for all groups, or for those that are chosen, with the choice.
+    """
+
+    def __call__(self, epsilons: Mapping[int, float], peel: Peel | None = None) -> Loss: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """A planned query as an algorithm sees it: k groups, atoms, formula, accuracy.
 
     `shown` are measures whose own noisy values the answer shows, as far as they were measured.
     `capped`: the measures are of the rows that caps on one person keep, and so is the promise.
-    `figures` are the values that are asked for where no condition is; `cost` says what a row, or
-    person, loses where measures are drawn for every group at these epsilons.
+    `figures` are the values that are asked for where no condition is, `cost` what they cost, and
+    `peel` the groups that suffice, where one person may be in more groups than that.
     """
 
     groups: int
@@ -176,7 +214,8 @@ class Task:
     shown: frozenset[int] = frozenset()
     capped: bool = False
     figures: tuple[Figure, ...] = ()
-    cost: Callable[[Mapping[int, float]], Loss] | None = None
+    cost: Cost | None = None
+    peel: Peel | None = None
 
 
 class Meter(Protocol):
@@ -187,11 +226,15 @@ class Meter(Protocol):
         """Ex-post loss of everything drawn so far (theory 5)."""
         ...
 
-    def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
+    def affordable(
+        self, draws: Sequence[Draw], reveals: Sequence[Draw] = (), choice: Choice | None = None
+    ) -> bool:
         """Whether all these (measure, epsilon, groups) together stay within the budget."""
         ...
 
-    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> Loss:
+    def loss_after(
+        self, draws: Sequence[Draw], reveals: Sequence[Draw] = (), choice: Choice | None = None
+    ) -> Loss:
         """The loss if all these were made as well, whether or not the budget covers it."""
         ...
 
@@ -225,6 +268,16 @@ class Meter(Protocol):
         beyond)`, with L rows below it, U above it, n in all, and share = top/parts.
         Privacy: the exponential mechanism over all integers from `low` to `high`; the loss of each
         group grows by epsilon. How far off the value is, is not told: it can be drawn.
+        """
+        ...
+
+    def select(self, peel: Peel, epsilon: float) -> tuple[Mask, Ints]:
+        """The first groups by a noisy measure, and how far each is ahead of the next group.
+
+        Noise is discrete Laplace of parameter exp(-epsilon/delta), by which each group is sorted;
+        what a group is ahead by, in whole steps, is noisy too. No noisy value is told.
+        Privacy: docs/proofs/peeling.md. The loss grows by epsilon times `Caps.choosing`, whoever is
+        in which group. Raises `OverBudget` before drawing.
         """
         ...
 
@@ -310,3 +363,4 @@ class Outcome:
     # set where some groups were left open: the others are decided, these only possible
     details: dict[str, Any] = field(default_factory=dict)
     shown: dict[int, Shown] = field(default_factory=dict)  # by output of the SELECT list
+    peeled: Peeled | None = None  # where the returned groups were chosen by their rank

@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.measuring import Figure, Floats, Guarantee, Ints, Mask, Outcome, Shown, Step, Wrong
+from probe_sql.measuring import (
+    Figure,
+    Floats,
+    Guarantee,
+    Ints,
+    Mask,
+    Outcome,
+    Peeled,
+    Shown,
+    Step,
+    Wrong,
+)
 from probe_sql.plan.plan import Plan
 
 _FORMAT = 1  # of the text; what was written under another is not read
@@ -63,6 +74,7 @@ class Record:
     aside: Mapping[str, float]
     denial: str | None
     min_entropy: float | None
+    peeled: Peeled | None = None
 
     def outcome(self) -> Outcome:
         """What was decided then, without values, whose numbers another plan may give otherwise."""
@@ -76,6 +88,7 @@ class Record:
             denial=self.denial,
             certain=certain,
             details=details,
+            peeled=self.peeled,
         )
 
     def dump(self) -> str:
@@ -108,6 +121,7 @@ class Record:
                 "aside": self.aside,
                 "denial": self.denial,
                 "min_entropy": self.min_entropy,
+                "peeled": None if self.peeled is None else asdict(self.peeled),
             }
         )
 
@@ -139,6 +153,9 @@ class Record:
             )
             for digest, (parts, margins, together, margin, price) in said["columns"].items()
         }
+        if said.get("peeled") is not None:
+            was = said["peeled"]
+            said["peeled"] = Peeled(was["groups"], was["reach"], tuple(was["ahead"]))
         return cls(**said)
 
 
@@ -174,6 +191,7 @@ def record(plan: Plan, outcome: Outcome) -> Record:
         aside(plan),
         outcome.denial,
         outcome.details.get("min_entropy"),
+        outcome.peeled,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.measuring import Guarantee, Meter, Outcome, Task
+from probe_sql.measuring import Guarantee, Meter, Outcome, Peel, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class FirstDraws:
     them: the measures that each is made of, and its epsilon. `whole`: nothing is drawn later.
     `again`: values that the answer shows cost as much again as the decision. `number`: the name
     of the one number that decides, where there is one. `everything`: all of the task's epsilon
-    goes to that number, so whoever asks says how much there is.
+    goes to that number, so whoever asks says how much there is. `peel`: values are drawn for these
+    groups alone, after choosing them.
     """
 
     title: str
@@ -42,6 +43,7 @@ class FirstDraws:
     again: bool = False
     number: str | None = None
     everything: bool = False
+    peel: Peel | None = None
 
     @property
     def epsilon(self) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -24,14 +25,18 @@ from probe_sql.algorithms.record import up
 from probe_sql.algorithms.relative import Climb, Share, climb
 from probe_sql.loss import Loss
 from probe_sql.measuring import (
+    Choice,
     Draw,
     Figure,
     Floats,
     Guarantee,
     Ints,
+    Mask,
     Meter,
     Outcome,
     OverBudget,
+    Peel,
+    Peeled,
     Shown,
     Step,
     Task,
@@ -45,12 +50,13 @@ class Prices:
     """The epsilon at which each measure is drawn once, and the levels of those that climb.
 
     A measure may be in both: then it loses both. `checked` are ranks without a margin: how far off
-    their values are is measured.
+    their values are is measured. With `peel` these are of the groups that are chosen first.
     """
 
     drawn: Mapping[int, float]
     climbs: Mapping[int, Climb]
     checked: frozenset[int] = frozenset()
+    peel: Peel | None = None
 
     @property
     def most(self) -> dict[int, float]:
@@ -65,7 +71,8 @@ class Values:
     """Each measure once, for all groups, at an epsilon that public numbers fix.
 
     Counts and sums whose margin is a share of them climb instead, each group until its own noise
-    is small beside it (`relative`).
+    is small beside it (`relative`). Of a top k only the groups that are shown are measured, after
+    they were chosen, where public numbers say that this costs less.
     Privacy: the most that can be lost is known in advance; if epsilon does not cover it, nothing
     is drawn.
     Utility: each value lies within its margin with the probability that was asked for
@@ -82,21 +89,31 @@ class Values:
         found = prices(task)
         numbers = tuple((frozenset({measure}), most) for measure, most in found.most.items())
         title = "the values, at most" if found.climbs else "the values"
-        return FirstDraws(title, {}, numbers, whole=True)
+        if found.peel is not None:
+            title = f"choosing {found.peel.count:,} groups, and their values"
+        return FirstDraws(title, {}, numbers, whole=True, peel=found.peel)
 
     def run(self, task: Task, meter: Meter) -> Outcome:
         found = prices(task)
         everyone = np.ones(task.groups, dtype=np.bool_)
+        choice: Choice | None = None
+        peeled: Peeled | None = None
+        if found.peel is not None:
+            choice = found.peel, found.drawn[found.peel.measure]
+            everyone[found.peel.count :] = False  # as many as there will be
         draws: list[Draw] = [(measure, each, everyone) for measure, each in found.drawn.items()]
         reveals = [(measure, levels.price, everyone) for measure, levels in found.climbs.items()]
-        if not meter.affordable(draws, reveals):
-            return _denied(task, meter.loss_after(draws, reveals))
+        if not meter.affordable(draws, reveals, choice):
+            return _denied(task, meter.loss_after(draws, reveals, choice))
         by_doubt = sorted(task.figures, key=lambda figure: figure.among)  # the strictest last
         ranked = {f.parts[0].measure: (f, f.rank) for f in by_doubt if f.rank is not None}
         try:
+            if choice is not None:
+                everyone, ahead = meter.select(*choice)
+                peeled = _peeled(task, choice, ahead[everyone])
             drawn = {
-                measure: meter.draw(measure, each, groups)
-                for measure, each, groups in draws
+                measure: meter.draw(measure, each, everyone)
+                for measure, each in found.drawn.items()
                 if measure not in ranked
             }
             chosen = {
@@ -116,7 +133,7 @@ class Values:
                 for measure, levels in found.climbs.items()
             }
         except OverBudget:  # others may draw on the same budget
-            return _denied(task, meter.loss_after(draws, reveals))
+            return _denied(task, meter.loss_after(draws, reveals, choice))
         shown = {}
         for figure in task.figures:
             measure, levels = figure.parts[0].measure, climb_of(task, figure)
@@ -126,12 +143,28 @@ class Values:
             elif levels is not None:
                 shown[figure.output] = _climbed(figure, levels, *climbed[measure])
             else:
-                shown[figure.output] = _shown(task, figure, found.drawn, drawn)
+                shown[figure.output] = _shown(task, figure, found, drawn, everyone)
         trace = tuple(_step(task, figure, found) for figure in task.figures)
         promise = self.guarantee(task.accuracy, capped=task.capped)
         return Outcome(
-            everyone, "answered", promise, trace, details={"epsilon": meter.loss}, shown=shown
-        )
+            everyone, "answered", promise, trace, details={"epsilon": meter.loss}, shown=shown,
+            peeled=peeled,
+        )  # fmt: skip
+
+
+def _peeled(task: Task, choice: Choice, ahead: Ints) -> Peeled:
+    """By how much the chosen groups came first, and how far noise may have carried them.
+
+    Utility: a group that is not shown lies below one that is by what that one is ahead, less its
+    noise and the other's. All noises are within `steps`, but for half the probability to fail
+    (union over all groups).
+    """
+    peel, epsilon = choice
+    figure = next(f for f in task.figures if f.parts[0].measure == peel.measure)
+    part, failure = figure.parts[0], _failure(task, figure) / 2
+    unit = float(abs(part.factor))
+    steps = amount_width(epsilon, failure / task.groups, part.delta)
+    return Peeled(task.groups, 2 * unit * steps, tuple(unit * each for each in ahead.tolist()))
 
 
 def _step(task: Task, figure: Figure, found: Prices) -> Step:
@@ -145,6 +178,21 @@ def _step(task: Task, figure: Figure, found: Prices) -> Step:
 
 
 def prices(task: Task) -> Prices:
+    """What each measure costs, for all groups or for those of a top k, whichever is cheaper.
+
+    Values that climb are always of all groups: how far they climb is not known when the groups
+    would be chosen.
+    """
+    found = _prices(task)
+    if task.peel is None or found.climbs or task.cost is None:
+        return found
+    if task.cost(found.most) <= task.cost(found.most, task.peel):
+        return found
+    few = replace(task, cost=partial(task.cost, peel=task.peel))
+    return replace(_prices(few), peel=task.peel)
+
+
+def _prices(task: Task) -> Prices:
     """What margins ask for, and what is left for those without.
 
     With spend = 'all', as much more for each as the whole epsilon covers.
@@ -276,12 +324,19 @@ def expected_margin(task: Task, figure: Figure, found: Prices) -> float:
 
 
 def _shown(
-    task: Task, figure: Figure, found: Mapping[int, float], noisy: Mapping[int, Ints]
+    task: Task, figure: Figure, found: Prices, noisy: Mapping[int, Ints], groups: Mask
 ) -> Shown:
+    """What was drawn, with half-widths of the groups that were; none for others.
+
+    Of groups that were chosen all lie within theirs together but for half the probability to
+    fail: the other half is the choice's.
+    """
     parts = tuple(noisy[part.measure] for part in figure.parts)
     failure = _failure(task, figure)
+    among = max(task.groups, 1) if found.peel is None else 2 * found.peel.count
     alone, together = (
-        _margins(figure, parts, found, share) for share in (failure, failure / max(task.groups, 1))
+        np.where(groups, _margins(figure, parts, found.drawn, share), np.nan)
+        for share in (failure, failure / among)
     )
     return Shown(parts, alone, together)
 

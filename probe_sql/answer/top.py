@@ -1,7 +1,7 @@
 """The largest groups: which of those shown are surely among them, and which others may be.
 
-All groups were released and sorted, so what is said here of groups that are not shown is
-post-processing of what was charged.
+All groups were released and sorted, or those shown were chosen: what is said here of groups that
+are not shown is post-processing of what was charged, and of public numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probe_sql.measuring import Figure, Floats, Mask, Outcome, Shown
+from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.plan import Plan
 
 
@@ -19,7 +20,7 @@ class Top:
     """The first `shown` of `groups` by a value; `certain` says of each group if it is one of them.
 
     `hidden` groups that are not shown may belong to them; none of those lies beyond `limit`, None
-    where no limit is known.
+    where no limit is known. `way` says how they were found, and why so.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Top:
     hidden: int
     limit: float | None
     confidence: float
+    way: str
+    chosen: bool = False
 
     @property
     def sentence(self) -> str:
@@ -37,10 +40,7 @@ class Top:
         extreme = "largest" if self.descending else "smallest"
         one = self.shown == 1
         which = "This is the group" if one else f"These are the {self.shown:,} groups"
-        how = (
-            f"{which} with the {extreme} noisy {self.name}, of"
-            f" {self.groups:,}, which were all measured and sorted."
-        )
+        how = f"{which} with the {extreme} noisy {self.name}, of {self.groups:,}: {self.way}."
         sure = int(self.certain.sum())
         if sure == self.shown:
             they = "it is the" if one else "they are the"
@@ -53,6 +53,8 @@ class Top:
         known = f"the {sure:,} marked certain are" if sure > 1 else "the one marked certain is"
         known = f"With probability {self.confidence:g} {known}" if sure else "None is surely"
         others = f"{self.hidden:,} that are" if self.hidden > 1 else "one that is"
+        if self.chosen:
+            others = f"any of the {others}" if self.hidden > 1 else "the one that is"
         return (
             f"{how} {known} among the {self.shown:,} {extreme}; {others} not shown may be,"
             f" too{limit}."
@@ -66,31 +68,44 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
     Utility: with the query's confidence every value lies within its `together` at once. Then a
     shown group whose interval lies beyond that of every group not shown exceeds all of those,
     so that it is among the first; and one that is not shown and whose interval ends before that
-    of every shown one is not.
+    of every shown one is not. Of groups that were chosen, half of the probability to fail
+    is for their values and half for the choice: a group that is not shown lies below one that is
+    by what that one was ahead, less `reach`.
     """
-    limit, order = plan.query.limit, plan.query.order
-    if limit is None or plan.query.offset or not order or not 0 < limit < len(ordered):
+    limit, order, peeled = plan.query.limit, plan.query.order, outcome.peeled
+    figure = sorted_by(plan.query, plan.figures)
+    if figure is None or limit is None:
         return None
-    figure = next((f for f in plan.figures if f.output == order[0].output), None)
-    if figure is None or np.isnan(outcome.shown[figure.output].together).all():
+    if peeled is None and limit >= len(ordered):
+        return None
+    if np.isnan(outcome.shown[figure.output].together).all():
         return None
     sign = 1.0 if order[0].descending else -1.0
     centre, reach = _intervals(figure, outcome.shown[figure.output])
     low, high = sign * centre - reach, sign * centre + reach
     first, rest = np.asarray(ordered[:limit]), np.asarray(ordered[limit:])
-    certain: Mask = np.zeros(len(ordered), dtype=np.bool_)
-    certain[first] = low[first] > high[rest].max()
-    hidden = int((high[rest] >= low[first].min()).sum())
-    edge = sign * float(high[rest].max())
+    if peeled is None:
+        end = float(high[rest].max())
+        hidden = int((high[rest] >= low[first].min()).sum())
+        ahead = np.full(limit, -np.inf)
+    else:
+        place = {group: n for n, group in enumerate(np.flatnonzero(outcome.returned).tolist())}
+        gaps = np.array([peeled.ahead[place[group]] for group in ordered])
+        end = float((high[first] - gaps).min()) + peeled.reach
+        hidden, ahead = peeled.groups - limit, gaps - peeled.reach
+    certain: Mask = np.zeros(len(outcome.returned), dtype=np.bool_)
+    certain[first] = (low[first] > end) | (ahead > 0)
     return Top(
         figure.name,
         order[0].descending,
         limit,
-        len(ordered),
+        len(outcome.returned),
         certain,
         hidden,
-        edge if np.isfinite(edge) else None,
+        sign * end if np.isfinite(end) else None,
         plan.accuracy.confidence,
+        way(plan.caps, peeled is not None),
+        peeled is not None,
     )
 
 

@@ -13,6 +13,7 @@ from probe_sql.loss import Loss
 from probe_sql.measuring import Task
 from probe_sql.plan.doubt import Doubt, doubt, svg
 from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
+from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
@@ -46,6 +47,13 @@ class Explanation:
     def explanations(self) -> tuple[Explanation, ...]:
         """Itself: a query of one block."""
         return (self,)
+
+    @property
+    def top(self) -> str | None:
+        """How the first groups will be found, where only those are shown, and why so."""
+        if sorted_by(self.plan.query, self.plan.figures) is None:
+            return None
+        return way(self.plan.caps, self.first.peel is not None)
 
     @property
     def epsilon_first(self) -> float:
@@ -95,7 +103,7 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
         factor = most / plan.unit_loss(_spent(plan, first)).epsilon
         outline = replace(outline, accuracy=replace(accuracy, epsilon=factor * accuracy.epsilon))
         first = algorithm.first_draws(outline)
-    loss = plan.unit_loss(_spent(plan, first))
+    loss = plan.unit_loss(_spent(plan, first), first.peel)
     people = _people(plan, first)
     draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
     promise = algorithm.guarantee(accuracy, capped=people is not None)
@@ -133,7 +141,7 @@ def _spent(plan: Plan, first: FirstDraws) -> list[float]:
 
 
 def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
-    return None if plan.caps.column is None else person_costs(plan, _spent(plan, first))
+    return None if plan.caps.column is None else person_costs(plan, _spent(plan, first), first.peel)
 
 
 def _unminimised(
@@ -194,6 +202,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
             "method": minimised.method,
         },
         "values": [value.as_dict() for value in explanation.values],
+        "top": explanation.top,
         "number": _number_dict(explanation),
         "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
         "free": explanation.free,
@@ -407,6 +416,8 @@ def _cost_lines(explanation: Explanation) -> list[str]:
     if plan.minimised.leaves_after < plan.minimised.leaves_before:
         first += f" ({explanation.epsilon_unminimised:.4g} unminimised)"
     lines = [f"cost        {first}"]
+    if explanation.top is not None:
+        lines.append(f"            the first {plan.query.limit:,} are {explanation.top}")
     if explanation.people is not None:
         lines += [f"            {line}" for line in explanation.people.lines()]
     if explanation.first.again:

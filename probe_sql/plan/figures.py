@@ -22,12 +22,16 @@ from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
 
 
 def plan_figures(
-    outputs: Sequence[Output], normaliser: Normaliser, accuracy: Accuracy
+    outputs: Sequence[Output],
+    normaliser: Normaliser,
+    accuracy: Accuracy,
+    chosen_by: int | None = None,
 ) -> tuple[Figure, ...]:
     """A figure for every aggregate of the SELECT list.
 
     A count is read off a mean where both are asked for without a margin: the two sums of the mean
-    tell the rows behind it, so that only those which it leaves out are counted beside.
+    tell the rows behind it, so that only those which it leaves out are counted beside. Not so the
+    output that groups may be chosen by, which takes a measure of its own.
     """
     forms: dict[int, Quotient] = {}
     for index, output in enumerate(outputs):
@@ -51,7 +55,7 @@ def plan_figures(
         if index in found:
             continue
         name = outputs[index].name
-        usable = means if accuracy.margin_of(name) is None else []
+        usable = means if accuracy.margin_of(name) is None and index != chosen_by else []
         total = next(
             filter(None, (_total(name, index, form, *m, normaliser) for m in usable)), None
         )

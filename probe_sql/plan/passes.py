@@ -170,10 +170,20 @@ def release_values(draft: Draft) -> None:
     if isinstance(formula, Constant):
         draft.releases = Releases((), ())
         if formula.value:
-            draft.figures = plan_figures(draft.query.outputs, draft.kept, draft.accuracy)
+            draft.figures = plan_figures(
+                draft.query.outputs, draft.kept, draft.accuracy, _chosen_by(draft)
+            )
         return
     decided = {atom.measure for atom in draft.kept.atoms}
     draft.releases = plan_releases(draft.query.outputs, draft.kept, decided, draft.accuracy)
+
+
+def _chosen_by(draft: Draft) -> int | None:
+    """The output of a top k by which groups may be chosen: a person may be in more than k."""
+    query, unit = draft.query, draft.table.unit
+    if unit.max_rows is None or not query.limit or not query.order:
+        return None
+    return query.order[0].output if (unit.max_groups or unit.max_rows) > query.limit else None
 
 
 def _check_margins(draft: Draft) -> None:
@@ -219,7 +229,7 @@ def account_for_rows(draft: Draft) -> None:
     tallies, measures, apart = draft.scan.tallies, draft.kept.measures, draft.kept.apart
     ranked = [draft.kept.rankings[rank.ranking] for rank in draft.kept.ranks]
     draft.row_types = row_types(measures, tallies, apart, ranked)
-    draft.caps = unit_caps(draft.table.unit, measures, tallies)
+    draft.caps = unit_caps(draft.table.unit, measures, tallies, apart)
     enforced = apart.enforced((*tallies, *draft.scan.rankings))
     count = len(tallies)
     draft.scan = replace(draft.scan, tallies=enforced[:count], rankings=enforced[count:])

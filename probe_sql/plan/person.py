@@ -8,6 +8,7 @@ from typing import Any
 
 from probe_sql.grid import Grid, text_lines
 from probe_sql.loss import Loss
+from probe_sql.measuring import Peel
 from probe_sql.plan.account import worst_sum
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.unit import Caps, even_loss
@@ -70,7 +71,7 @@ class PersonCosts:
         return groups == self.caps.groups and rows == self.caps.per_group
 
 
-def person_costs(plan: Plan, spent: Sequence[float]) -> PersonCosts:
+def person_costs(plan: Plan, spent: Sequence[float], peel: Peel | None = None) -> PersonCosts:
     """Work out what a person costs where measure i is drawn at `spent[i]`."""
     caps = plan.caps
     most = caps.most
@@ -79,14 +80,14 @@ def person_costs(plan: Plan, spent: Sequence[float]) -> PersonCosts:
 
     def loss(reached: int, rows: int) -> Loss:
         other = replace(caps, rows=min(most, reached * rows), groups=reached, per_group=rows)
-        return even_loss(spent, plan.row_types, other, plan.groups)
+        return even_loss(spent, plan.row_types, other, plan.groups, peel)
 
     grid = tuple(tuple(loss(reached, rows) for rows in per_group) for reached in groups)
     return PersonCosts(
         caps,
         caps.reach(plan.groups)[1],
         Loss.drawn(worst_sum(spent, plan.row_types)),
-        even_loss(spent, plan.row_types, caps, plan.groups),
+        even_loss(spent, plan.row_types, caps, plan.groups, peel),
         groups,
         per_group,
         grid,

@@ -20,12 +20,13 @@ from probe_sql.algorithms.protocol import Algorithm
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
 from probe_sql.loss import Loss
-from probe_sql.measuring import OPEN, Atom, Figure, Guarantee, Ints, Outcome, Rank, Task
+from probe_sql.measuring import OPEN, Atom, Figure, Guarantee, Ints, Outcome, Peel, Rank, Task
 from probe_sql.options import agreed, updated
 from probe_sql.plan import identity
 from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.normal import Measure, Origin
 from probe_sql.plan.passes import Aggregate, drafted
+from probe_sql.plan.peeling import find_peel
 from probe_sql.plan.release import Releases
 from probe_sql.plan.tally import Engine, Scan
 from probe_sql.plan.unit import Caps, even_loss
@@ -125,9 +126,9 @@ class Plan:
             spent[measure] += epsilon
         return self.unit_loss(spent)
 
-    def unit_loss(self, epsilons: Sequence[float]) -> Loss:
+    def unit_loss(self, epsilons: Sequence[float], peel: Peel | None = None) -> Loss:
         """Loss of a row, or person, when measure i is drawn for all groups at `epsilons[i]`."""
-        return even_loss(epsilons, self.row_types, self.caps, self.groups)
+        return even_loss(epsilons, self.row_types, self.caps, self.groups, peel)
 
     def task(self, groups: int, thresholds: Sequence[Ints]) -> Task:
         """The question as an algorithm sees it; `thresholds` are those of public columns."""
@@ -145,12 +146,20 @@ class Plan:
             self.caps.column is not None,
             self.figures,
             partial(self._cost, groups or None),
+            self.peel if self.peel is not None and self.peel.count < groups else None,
         )
 
-    def _cost(self, groups: int | None, epsilons: Mapping[int, float]) -> Loss:
-        """Loss of a row, or person, when these measures are drawn for all groups."""
+    def _cost(
+        self, groups: int | None, epsilons: Mapping[int, float], peel: Peel | None = None
+    ) -> Loss:
+        """Loss of a row, or person, when these measures are drawn for all groups, or the chosen."""
         spent = [epsilons.get(measure, 0.0) for measure in range(len(self.deltas))]
-        return even_loss(spent, self.row_types, self.caps, groups)
+        return even_loss(spent, self.row_types, self.caps, groups, peel)
+
+    @property
+    def peel(self) -> Peel | None:
+        """The groups of a top k that suffice, where they may be chosen."""
+        return find_peel(self.query, self.figures, self.caps)
 
     def outline(self, groups: int | None) -> Task:
         """The question as far as it is known before a row is read, public ones included.
@@ -174,7 +183,12 @@ class Plan:
 
     def figure_identity(self, figure: Figure) -> str:
         """Give the digest of a value that is shown, for comparison within one question."""
-        return identity.figure(self.scan, figure)
+        digest = identity.figure(self.scan, figure)
+        if self.peel is None:
+            return digest
+        # Its values are of the groups that were chosen, and say nothing of any other list.
+        first = identity.measure(self.scan, self.peel.measure)
+        return f"{digest} of the {self.peel.count} by {first}, {self.peel.largest}"
 
     @property
     def groups(self) -> int | None:

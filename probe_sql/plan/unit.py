@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe_sql.loss import Loss
+from probe_sql.measuring import Peel
 from probe_sql.plan.account import worst_sum
+from probe_sql.plan.apart import Apart
 from probe_sql.plan.normal import Measure
+from probe_sql.plan.sensitivity import row_bounds
 from probe_sql.plan.tally import Tally
 from probe_sql.policy.model import Unit
 from probe_sql.text import normal_name, plural
@@ -29,7 +32,8 @@ class Caps:
 
     `most` is the cap of the table, which bounds all of them; `column` names the person.
     `once` are the measures that one person changes by at most delta in a group however many
-    rows they have there: COUNT(DISTINCT person).
+    rows they have there: COUNT(DISTINCT person). `one_way` are those that rows only raise, or
+    only lower.
     """
 
     rows: int = 1
@@ -38,6 +42,7 @@ class Caps:
     once: frozenset[int] = frozenset()
     column: str | None = None
     most: int = 1
+    one_way: frozenset[int] = frozenset()
 
     @property
     def description(self) -> str:
@@ -86,6 +91,16 @@ class Caps:
         top = _largest(losses, full + (rest > 0))
         return self.per_group * _sum(top[:full]) + rest * _sum(top[full:])
 
+    def choosing(self, peel: Peel) -> int:
+        """How many times its epsilon a choice of groups costs (docs/proofs/peeling.md).
+
+        Privacy: one person moves a group by at most `moved` times delta. Each of the groups that
+        are chosen must keep its place before one that is not, and the two come closer by at most
+        that where people move all groups the same way, else by twice that.
+        """
+        moved = 1 if peel.measure in self.once else self.per_group
+        return peel.count * moved * (1 if peel.measure in self.one_way else 2)
+
     def reach(self, groups: int | None) -> tuple[int, int]:
         """Groups that one person can be in, and rows they can have, of `groups` groups."""
         reached = self.groups if groups is None else min(self.groups, groups)
@@ -95,7 +110,9 @@ class Caps:
 ROW = Caps()
 
 
-def unit_caps(unit: Unit, measures: Sequence[Measure], tallies: Sequence[Tally]) -> Caps:
+def unit_caps(
+    unit: Unit, measures: Sequence[Measure], tallies: Sequence[Tally], apart: Apart
+) -> Caps:
     """The caps of a table's unit for a query with these measures."""
     if unit.column is None or unit.max_rows is None:
         return ROW
@@ -109,7 +126,17 @@ def unit_caps(unit: Unit, measures: Sequence[Measure], tallies: Sequence[Tally])
         and not measure.scan.guards
         and counts_people(tallies[measure.scan.terms[0].tally], unit.column)
     )
-    return Caps(min(most, groups * per_group), groups, per_group, once, unit.column, most)
+    one_way = frozenset(
+        index for index, measure in enumerate(measures) if _one_way(measure, tallies, apart)
+    )
+    rows = min(most, groups * per_group)
+    return Caps(rows, groups, per_group, once, unit.column, most, one_way)
+
+
+def _one_way(measure: Measure, tallies: Sequence[Tally], apart: Apart) -> bool:
+    """Whether no row lowers the measure, or none raises it."""
+    least, greatest = row_bounds(measure.scan.terms, tallies, apart)
+    return not measure.scan.guards and (least >= 0 or greatest <= 0)
 
 
 def counts_people(tally: Tally, column: str) -> bool:
@@ -126,16 +153,24 @@ def counts_people(tally: Tally, column: str) -> bool:
 
 
 def even_loss(
-    epsilons: Sequence[float], row_types: Sequence[Sequence[int]], caps: Caps, groups: int | None
+    epsilons: Sequence[float],
+    row_types: Sequence[Sequence[int]],
+    caps: Caps,
+    groups: int | None,
+    peel: Peel | None = None,
 ) -> Loss:
-    """Loss of a row or person when measure i is drawn for every group at `epsilons[i]`."""
+    """Loss of a row or person when measure i is drawn for every group at `epsilons[i]`.
+
+    With `peel`, for the groups that are chosen, after choosing them at their measure's epsilon.
+    """
     if not epsilons:
         return Loss.NOTHING
-    reached, rows = caps.reach(groups)
+    chosen = 0.0 if peel is None else caps.choosing(peel) * epsilons[peel.measure]
+    reached, rows = caps.reach(groups if peel is None else peel.count)
     rest = [0.0 if i in caps.once else epsilon for i, epsilon in enumerate(epsilons)]
     once = math.fsum(epsilons[i] for i in caps.once)
     whole = rows * worst_sum(epsilons, row_types)
-    return Loss.drawn(min(whole, rows * worst_sum(rest, row_types) + reached * once))
+    return Loss.drawn(chosen + min(whole, rows * worst_sum(rest, row_types) + reached * once))
 
 
 def _largest(values: Totals, count: int) -> Totals:

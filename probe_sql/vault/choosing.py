@@ -16,7 +16,7 @@ from operator import mul
 
 import numpy as np
 
-from probe_sql.measuring import Ints, Mask, Rank
+from probe_sql.measuring import FAR, Ints, Mask, Peel, Rank
 from probe_sql.plan.tally import Tally
 from probe_sql.vault.exact import Ranking
 from probe_sql.vault.memory import Scratch
@@ -100,6 +100,37 @@ def _drawn(sampler: Sampler, powers: _Powers, low: Ints, size: Ints, off: Ints) 
     run = bisect_right(ends, target)
     inside = target - (ends[run - 1] if run else 0)
     return int(low[near[run]]) + inside // each[run], int(off[near[run]])
+
+
+def first_groups(
+    sampler: Sampler, values: Ints, peel: Peel, rate: Fraction, loss: Fraction
+) -> tuple[Mask, Ints]:
+    """The groups whose values plus noise come first, and how far each is ahead of the next group.
+
+    `loss` is what the choice costs; it sets only how exact the noise is.
+    Privacy: docs/proofs/peeling.md, Theorem 1. Values are moved into +-FAR first, which brings no
+    two databases further apart, so that no sum overflows. Ties are broken by uniform words, never
+    by a group's place: who comes next must not decide whether a tie is won.
+    """
+    count = len(values)
+    with Scratch() as scratch:
+        scores = scratch.keep(np.clip(values, -FAR, FAR))
+        if peel.largest:
+            np.negative(scores, out=scores)
+        both = scratch.keep(sampler.geometric_at(2 * count, rate, loss))
+        scores += both[:count]
+        scores -= both[count:]
+        ties = scratch.keep(sampler.uniform(count, further_words(loss)))
+        order = scratch.keep(np.lexsort((*ties.T, scores)))
+        first, after = order[: peel.count], int(order[peel.count])
+        chosen: Mask = np.zeros(count, dtype=np.bool_)
+        ahead: Ints = np.zeros(count, dtype=np.int64)
+        chosen[first] = True
+        next_ties = ties[after][::-1].tolist()
+        for group in first.tolist():
+            lost = ties[group][::-1].tolist() > next_ties  # a part of a step less
+            ahead[group] = int(scores[after]) - int(scores[group]) - lost
+        return chosen, ahead
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,25 +18,23 @@ from typing import NoReturn, Self
 import numpy as np
 
 from probe_sql import faults
-from probe_sql.errors import InternalError, LedgerError
+from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger, Receipt, Saving
 from probe_sql.logic.formula import Formula, atoms
 from probe_sql.loss import Loss
-from probe_sql.measuring import Atom, Draw, Floats, Ints, Mask, OverBudget, Rank
+from probe_sql.measuring import Atom, Choice, Draw, Floats, Ints, Mask, OverBudget, Peel, Rank
 from probe_sql.plan.unit import ROW, Caps
-from probe_sql.vault.choosing import choose
+from probe_sql.vault.choosing import choose, first_groups
+from probe_sql.vault.claim import claim
 from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import Exact, unsealed, unsealed_ranking
 from probe_sql.vault.gradual import NoiseState
 from probe_sql.vault.memory import Scratch, sealed
-from probe_sql.vault.noise import Sampler, add_noise, check_parameters
+from probe_sql.vault.noise import Sampler, blurred, check_parameters, exact_rate
 
 Cost = tuple[int, int | Ints, Mask]  # measure, steps, groups
 
 _PRECISION = 60  # the limit has so many bits in steps, so a sum with one draw fits 64 bits
-
-_claimed: set[tuple[str, int]] = set()
-_claiming = threading.Lock()
 
 
 class VaultMeter:
@@ -71,7 +69,7 @@ class VaultMeter:
             raise InternalError("the plan's measures and row types do not fit the scan")
         if exact.people != (caps.column is not None):
             raise InternalError("the caps are not those of the table that was scanned")
-        _claim(receipt)
+        claim(receipt)
         self._ledger = ledger
         self._receipt = receipt
         self._sampler = sampler
@@ -101,7 +99,8 @@ class VaultMeter:
         self._limit = math.floor(Fraction(limit) / self._step)
         self._totals = np.zeros((len(layers), exact.groups), dtype=np.int64)
         self._held = np.zeros(len(layers), dtype=np.int64)
-        self._worst = 0  # what `_totals` come to for a row, or for a person
+        self._chosen = 0  # what choosing groups has cost, whoever is in which
+        self._worst = 0  # what `_totals`, and that, come to for a row, or for a person
         self._released = tuple(NoiseState(exact.groups) for _ in deltas)
         self._paid = np.zeros((len(deltas), exact.groups), dtype=np.int64)  # for levels revealed
         self._verified: int | None = None  # the process that did
@@ -127,11 +126,15 @@ class VaultMeter:
         losses[below] = np.nextafter(losses[below], np.inf)
         losses *= float(self._step)  # a power of two: exact
         rows = self._caps.per_group
-        return losses if rows == 1 else np.where(worst, np.nextafter(losses * rows, np.inf), 0.0)
+        if rows > 1:
+            losses = np.where(worst, np.nextafter(losses * rows, np.inf), 0.0)
+        return losses + float(self._chosen * self._step)
 
     # --- asking -------------------------------------------------------------------------
 
-    def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
+    def affordable(
+        self, draws: Sequence[Draw], reveals: Sequence[Draw] = (), choice: Choice | None = None
+    ) -> bool:
         """Whether all these (measure, epsilon, groups) together stay within the limit."""
         costs: list[Cost] = [(at, self._steps(epsilon), groups) for at, epsilon, groups in draws]
         costs += self._further(reveals)
@@ -139,7 +142,8 @@ class VaultMeter:
             totals = self._totals + self._held[:, np.newaxis]
             for measure, steps, groups in costs:
                 self._add(totals, measure, steps, groups)
-            return not costs or self._caps.worst(totals) <= self._limit
+            chosen = self._chosen + (0 if choice is None else self._choosing(*choice))
+            return not costs or self._caps.worst(totals) + chosen <= self._limit
         for row_type, held in enumerate(self._held.tolist()):
             totals = self._totals[row_type].copy()
             touched = False
@@ -152,7 +156,9 @@ class VaultMeter:
                 return False
         return True
 
-    def loss_after(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> Loss:
+    def loss_after(
+        self, draws: Sequence[Draw], reveals: Sequence[Draw] = (), choice: Choice | None = None
+    ) -> Loss:
         """The loss if these draws and those held were made, whether or not the limit covers it."""
         totals = self._totals + self._held[:, np.newaxis]
         losses: Floats = totals.astype(np.float64) * float(self._step)
@@ -163,7 +169,10 @@ class VaultMeter:
             more = np.maximum(epsilon - self._paid[measure] * float(self._step), 0.0) * groups
             for row_type in self._types[measure]:
                 losses[row_type] += more
-        return Loss.drawn(self._caps.worst(losses))
+        chosen = self._chosen * float(self._step)
+        if choice is not None:
+            chosen += self._caps.choosing(choice[0]) * choice[1]
+        return Loss.drawn(self._caps.worst(losses) + chosen)
 
     def _further(self, reveals: Sequence[Draw]) -> list[Cost]:
         """What levels cost beyond those that were revealed; one level for each measure."""
@@ -206,7 +215,7 @@ class VaultMeter:
             asked = np.flatnonzero(groups)
             delta = self._deltas[measure]
             noise = scratch.keep(self._sampler.discrete_laplace(len(asked), epsilon, delta))
-            noisy = _blurred(values, asked, noise)
+            noisy = blurred(values, asked, noise)
             faults.point("vault.draw.after")
             return noisy
 
@@ -229,7 +238,7 @@ class VaultMeter:
             faults.point("vault.draw.before")
             released.sharpen(self._sampler, epsilon, self._deltas[measure], coarser)
             asked = np.flatnonzero(groups)
-            noisy = _blurred(values, asked, scratch.keep(released.noise(asked)))
+            noisy = blurred(values, asked, scratch.keep(released.noise(asked)))
             faults.point("vault.draw.after")
             return noisy
 
@@ -284,6 +293,31 @@ class VaultMeter:
             faults.point("vault.draw.after")
             return values, number
 
+    @sealed
+    def select(self, peel: Peel, epsilon: float) -> tuple[Mask, Ints]:
+        """The first groups by a noisy measure, and how far each is ahead of the next group.
+
+        Privacy: docs/proofs/peeling.md. Counted, then drawn, as in `draw`; what it costs is the
+        same for everybody, so it is added to what the groups come to.
+        """
+        if self._caps.column is None:
+            raise InternalError("groups are chosen only where a person may be in several")
+        with self._lock:
+            values, times = self._values(peel.measure), self._caps.choosing(peel)
+            rate, loss = exact_rate(epsilon, self._deltas[peel.measure])
+            steps = self._choosing(peel, epsilon)
+            held = self._caps.worst(self._totals + self._held[:, np.newaxis])
+            if held + self._chosen + steps > self._limit:
+                raise OverBudget
+            self._chosen, self._worst = self._chosen + steps, self._worst + steps
+            faults.point("vault.draw.before")
+            found = first_groups(self._sampler, values, peel, rate, times * loss)
+            faults.point("vault.draw.after")
+            return found
+
+    def _choosing(self, peel: Peel, epsilon: float) -> int:
+        return min(self._caps.choosing(peel) * self._steps(epsilon), self._limit + 1)
+
     def _check(self, measure: int, epsilon: float, groups: Mask) -> None:
         check_parameters(epsilon, self._deltas[measure])
         if groups.dtype != np.bool_ or groups.shape != (self.groups,):
@@ -337,8 +371,9 @@ class VaultMeter:
         """The same where a person is protected, who may be in many groups at once."""
         totals = self._totals.copy()
         self._add(totals, measure, steps, groups)
-        worst = int(self._caps.worst(totals))
-        if max(worst, self._caps.worst(totals + self._held[:, np.newaxis])) > self._limit:
+        worst = int(self._caps.worst(totals)) + self._chosen
+        held = self._caps.worst(totals + self._held[:, np.newaxis]) + self._chosen
+        if max(worst, held) > self._limit:
             raise OverBudget
         self._totals, self._worst = totals, worst
 
@@ -407,31 +442,3 @@ class VaultMeter:
         if math.isinf(epsilon):
             return self._limit + 1
         return min(math.ceil(Fraction(epsilon) / self._step), self._limit + 1)
-
-
-def _blurred(values: Ints, asked: Ints, noise: Ints) -> Ints:
-    """`values` plus `noise`, which is used up, for the groups asked for; 0 for others."""
-    noisy = np.zeros(len(values), dtype=np.int64)
-    with Scratch() as scratch:
-        exact = scratch.integers(len(asked))
-        np.take(values, asked, out=exact, mode="clip")  # any other mode makes a copy
-        noisy[asked] = add_noise(exact, noise)
-    return noisy
-
-
-def _claim(receipt: Receipt) -> None:
-    """Let a receipt open one meter only: two would draw its epsilon twice."""
-    if not isinstance(receipt, Receipt):
-        raise LedgerError(
-            "without a receipt nothing can be drawn",
-            why="the ledger hands one out when it has durably charged a query",
-        )
-    name = (receipt.ledger_id, receipt.number)
-    with _claiming:
-        if name in _claimed:
-            raise LedgerError(
-                "this receipt does not allow a draw",
-                why="another query in this process has used it",
-                fix="reserve again",
-            )
-        _claimed.add(name)

@@ -172,6 +172,10 @@ class Sampler:
             part[:] = self._toss(len(part), coin)[0]
         return out
 
+    def uniform(self, n: int, words: int) -> NDArray[np.uint64]:
+        """`n` rows of uniform 64-bit words."""
+        return self._words.words(n * words).reshape(n, words).copy()
+
     def below(self, total: int) -> int:
         """An integer from 0 to below `total`, each equally likely up to 2^-384 in all."""
         words = -(-(total.bit_length() + 384) // 64)
@@ -244,3 +248,13 @@ def add_noise(exact: Ints, noise: Ints) -> Ints:
         total[wrapped & low] = NOISE_LIMIT
         total[wrapped & ~low] = -NOISE_LIMIT
         return total
+
+
+def blurred(values: Ints, asked: Ints, noise: Ints) -> Ints:
+    """`values` plus `noise`, which is used up, for the groups asked for; 0 for others."""
+    noisy = np.zeros(len(values), dtype=np.int64)
+    with Scratch() as scratch:
+        exact = scratch.integers(len(asked))
+        np.take(values, asked, out=exact, mode="clip")  # any other mode makes a copy
+        noisy[asked] = add_noise(exact, noise)
+    return noisy

@@ -8,11 +8,11 @@ from typing import NoReturn
 import numpy as np
 
 from probe_sql.errors import InternalError
-from probe_sql.measuring import Draw, Ints, Mask
+from probe_sql.measuring import Choice, Draw, Ints, Mask, Peel
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import check_parameters
+from probe_sql.vault.noise import check_parameters, digits_needed, exact_rate
 
 
 class WouldDraw(Exception):
@@ -39,9 +39,11 @@ class Rehearsal(VaultMeter):
         self._ranks = ()  # their accounts are those of measures
         self._begin(exact, deltas, row_types, epsilon_max, caps)
 
-    def affordable(self, draws: Sequence[Draw], reveals: Sequence[Draw] = ()) -> bool:
+    def affordable(
+        self, draws: Sequence[Draw], reveals: Sequence[Draw] = (), choice: Choice | None = None
+    ) -> bool:
         """Whether all these stay within the limit; raises `DataError` where noise cannot."""
-        covered = super().affordable(draws, reveals)
+        covered = super().affordable(draws, reveals, choice)
         if covered:
             self._check_noise((measure, epsilon) for measure, epsilon, _ in (*draws, *reveals))
         return covered
@@ -76,6 +78,12 @@ class Rehearsal(VaultMeter):
     ) -> tuple[Ints, int]:
         """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
         self._count(measure, self._steps(epsilon), groups)
+        raise WouldDraw
+
+    def select(self, peel: Peel, epsilon: float) -> tuple[Mask, Ints]:
+        """End the rehearsal; `affordable` has looked at what the choice costs."""
+        rate, loss = exact_rate(epsilon, self._deltas[peel.measure])
+        digits_needed(rate, self._caps.choosing(peel) * loss)
         raise WouldDraw
 
     def settle(self, *_: object, **__: object) -> NoReturn:

@@ -10,7 +10,7 @@ import numpy as np
 from probe_sql.accuracy import Accuracy
 from probe_sql.logic.formula import Formula
 from probe_sql.loss import Loss
-from probe_sql.measuring import Atom, Floats, Ints, Mask, OverBudget, Task
+from probe_sql.measuring import Atom, Choice, Floats, Ints, Mask, OverBudget, Peel, Task
 from probe_sql.vault.condition_slack import condition_slack
 
 Draws = Sequence[tuple[int, float, Mask]]
@@ -47,7 +47,8 @@ class ReferenceMeter:
         losses: Floats = self._losses + self._levels.sum(axis=0)
         return losses
 
-    def loss_after(self, draws: Draws, reveals: Draws = ()) -> Loss:
+    def loss_after(self, draws: Draws, reveals: Draws = (), choice: Choice | None = None) -> Loss:
+        assert choice is None
         return Loss.drawn(self._after(draws, reveals))
 
     def _after(self, draws: Draws, reveals: Draws) -> float:
@@ -57,7 +58,8 @@ class ReferenceMeter:
         drawn = sum(eps * groups for _, eps, groups in draws)
         return float((self._losses + levels.sum(axis=0) + drawn).max())
 
-    def affordable(self, draws: Draws, reveals: Draws = ()) -> bool:
+    def affordable(self, draws: Draws, reveals: Draws = (), choice: Choice | None = None) -> bool:
+        assert choice is None
         return self._after(draws, reveals) <= self.budget
 
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
@@ -74,6 +76,9 @@ class ReferenceMeter:
         self, measure: int, epsilon: float, groups: Mask, beyond: int = 0
     ) -> tuple[Ints, int]:
         raise NotImplementedError("Quantiles are audited with the vault's own meter.")
+
+    def select(self, peel: Peel, epsilon: float) -> tuple[Mask, Ints]:
+        raise NotImplementedError("Choices of groups are audited with the vault's own meter.")
 
     def measure_condition(self, formula: Formula, comparisons: Sequence[Atom]) -> int:
         number = len(self.deltas)

@@ -15,7 +15,7 @@ from probe_sql.algorithms.relative import Share, climb
 from probe_sql.algorithms.values import Values
 from probe_sql.logic.formula import TRUE
 from probe_sql.loss import Loss
-from probe_sql.measuring import Figure, Outcome, Part, Shown, Task
+from probe_sql.measuring import Figure, Outcome, Part, Peel, Shown, Task
 from tests.algorithms.meter import ReferenceMeter
 
 
@@ -24,7 +24,8 @@ def shown(
 ) -> tuple[Shown, Outcome, ReferenceMeter]:
     """The figure over these exact measures, whose losses add up."""
 
-    def cost(epsilons: Mapping[int, float]) -> Loss:
+    def cost(epsilons: Mapping[int, float], peel: Peel | None = None) -> Loss:
+        assert peel is None
         return Loss.drawn(math.fsum(epsilons.values()))
 
     groups = len(exact[0])

@@ -15,7 +15,7 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.values import Values
 from probe_sql.logic.formula import TRUE
 from probe_sql.loss import Loss
-from probe_sql.measuring import Figure, Floats, Part, Task
+from probe_sql.measuring import Figure, Floats, Part, Peel, Task
 from tests.algorithms.meter import ReferenceMeter
 
 RUNS = 20_000
@@ -40,8 +40,9 @@ def total(*deltas: int) -> Figure:
     return Figure("total", 0, "total", parts)
 
 
-def cost(found: Mapping[int, float]) -> Loss:
-    return Loss.drawn(max(found.values()))
+def cost(epsilons: Mapping[int, float], peel: Peel | None = None) -> Loss:
+    assert peel is None
+    return Loss.drawn(max(epsilons.values()))
 
 
 def coverage(

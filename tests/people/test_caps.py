@@ -17,6 +17,7 @@ from probe_sql.errors import InternalError
 from probe_sql.ledger import Ledger
 from probe_sql.loss import Loss
 from probe_sql.measuring import OverBudget
+from probe_sql.plan.apart import Apart
 from probe_sql.plan.normal import Measure
 from probe_sql.plan.tally import MeasureSql, Tally, Term
 from probe_sql.plan.unit import ROW, Caps, counts_people, even_loss, unit_caps
@@ -184,12 +185,19 @@ def test_the_caps_of_a_query() -> None:
         counted(Term(1, 1)),
         counted(Term(1, 0), Term(1, 1)),
         replace(counted(Term(1, 0)), scan=MeasureSql((Term(1, 0),), guards=(1,))),
+        counted(Term(-1, 1)),
+        counted(Term(2, 0), Term(-1, 1)),
     ]
-    assert unit_caps(Unit("person", 9), measures, tallies) == caps(9, 9, 9, once=(0,))
-    assert unit_caps(Unit("person", 9, 2, 3), measures, tallies) == caps(9, 2, 3, once=(0,))
-    assert unit_caps(Unit("person", 4, 7, 8), [], tallies) == caps(4, 4, 4)
-    assert unit_caps(Unit("person", 50, 3, 4), [], tallies).rows == 12
-    assert unit_caps(Unit(), measures, tallies) == ROW
+    ways = frozenset({0, 1, 2, 4})  # a row raises or lowers it, never both
+    assert unit_caps(Unit("person", 9), measures, tallies, Apart()) == replace(
+        caps(9, 9, 9, once=(0,)), one_way=ways
+    )
+    assert unit_caps(Unit("person", 9, 2, 3), measures, tallies, Apart()) == replace(
+        caps(9, 2, 3, once=(0,)), one_way=ways
+    )
+    assert unit_caps(Unit("person", 4, 7, 8), [], tallies, Apart()) == caps(4, 4, 4)
+    assert unit_caps(Unit("person", 50, 3, 4), [], tallies, Apart()).rows == 12
+    assert unit_caps(Unit(), measures, tallies, Apart()) == ROW
 
 
 @given(groups_of_losses, limits_of, st.sampled_from(TYPES), st.sets(st.integers(0, 2)))

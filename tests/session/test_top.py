@@ -43,7 +43,7 @@ def test_with_much_epsilon_the_ten_are_the_ten(source: tuple[Path, Path]) -> Non
     answer = ask(source, TOP, epsilon=20.0)
     assert [row[0] for row in answer.rows] == list(range(10))
     assert answer.marks == ("certain",) * 10
-    assert "of 41, which were all measured and sorted" in answer.privacy.sentence
+    assert "of 41: all measured and sorted, which costs no more than one" in answer.privacy.sentence
     assert "With probability 0.95 they are the largest ones" in answer.privacy.sentence
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from probe_sql.session import Connection
 
 DEMO_ANALYST = "maria"
-DEMO_TRIES = 3
 
 
 def open_connection(arguments: Namespace) -> Connection:
@@ -309,9 +309,8 @@ def _show_sound(report: Report, database: str | None) -> None:
 
 
 def demo(arguments: Namespace) -> int:
-    """Build the demo; show values, a condition's plan and answer, and the budget that remains."""
-    from probe_sql.answer import Answer
-    from probe_sql.owner import DEMO_QUERY, DEMO_VALUES, build_demo
+    """Build the demo; show values, a condition by the paper's way and ours, and what remains."""
+    from probe_sql.owner import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, build_demo
     from probe_sql.session import connect
 
     folder = Path(arguments.dir or tempfile.mkdtemp(prefix="probe-sql-demo-"))
@@ -326,27 +325,67 @@ def demo(arguments: Namespace) -> int:
     with connect(built.database, built.policy, analyst=DEMO_ANALYST) as connection:
         _say("A plain question: how many patients has each ward, and how old are they?")
         print(DEMO_VALUES.rstrip())
-        ready(sys.stdout)
-        values = connection.sql(DEMO_VALUES)
-        assert isinstance(values, Answer)
-        deliver(values, "table", sys.stdout)
+        _asked(connection, DEMO_VALUES)
         _say("A line to cross: which viral diseases are common among the old, or small children?")
         print(DEMO_QUERY.rstrip())
         _say("Its plan, free of charge: no private row is read")
         show_explanation(connection.explain(DEMO_QUERY), "table", sys.stdout, scan=False)
-        for attempt in range(DEMO_TRIES):
-            _say("The answer, of noisy values alone" if not attempt else "Asked again")
-            ready(sys.stdout)
-            answer = connection.sql(DEMO_QUERY)
-            assert isinstance(answer, Answer)
-            deliver(answer, "table", sys.stdout)
-            if answer.status == "answered":
-                break
+        answers = []
+        for title, sql in (
+            (
+                "The paper's way, which bounds the share of all other groups that is listed",
+                DEMO_PAPER,
+            ),
+            ("Ours, which bounds the share of the list that is wrong", DEMO_QUERY),
+        ):
+            _say(title)
+            answers.append(_asked(connection, sql))
+        _say("Side by side" if built.truth is None else "Beside the truth, which is known here")
+        _side_by_side(answers, built.truth)
+        _say("The same question again is free: what was released is given once more")
+        _asked(connection, DEMO_QUERY)
         _say(f"What remains for {DEMO_ANALYST}, by the ledger beside the database")
         show_budget(connection.budget, DEMO_ANALYST, "table", sys.stdout)
     _say("To go on in the shell")
-    print(visible(f"{PROGRAM} {shlex.quote(str(built.database))} --analyst {DEMO_ANALYST}"))
+    command = shlex.join([*_this_program(), str(built.database), "--analyst", DEMO_ANALYST])
+    print(visible(command))
     return 0
+
+
+def _this_program() -> list[str]:
+    """Words that start this program again from the same place, whatever the search path holds."""
+    if shutil.which(PROGRAM) is not None:
+        return [PROGRAM]
+    named = Path(sys.argv[0])
+    return [sys.argv[0]] if named.name == PROGRAM else [sys.executable, "-m", "probe_sql"]
+
+
+def _asked(connection: Connection, sql: str) -> Answer:
+    """Ask, and show the answer."""
+    from probe_sql.answer import Answer
+
+    ready(sys.stdout)
+    answer = connection.sql(sql)
+    assert isinstance(answer, Answer)
+    deliver(answer, "table", sys.stdout)
+    return answer
+
+
+def _side_by_side(answers: Sequence[Answer], truth: Sequence[str] | None) -> None:
+    """Which groups each way lists and what it cost, beside those that satisfy the condition."""
+    from probe_sql.grid import Grid
+
+    lists = {
+        ("paper", "ours")[index]: {row[0] for row in answer.rows}
+        for index, answer in enumerate(answers)
+    }
+    if truth is not None:
+        lists = {"exact": set(truth), **lists}
+    names = sorted(set().union(*lists.values()))
+    rows = [(name, *("x" if name in found else "" for found in lists.values())) for name in names]
+    cost = [f"{answer.privacy.epsilon:.3f}" for answer in answers]
+    rows.append(("epsilon", *([] if truth is None else [""]), *cost))
+    show_grid(Grid.of(("disease", *lists), rows), "table", sys.stdout)
 
 
 def _say(text: str) -> None:

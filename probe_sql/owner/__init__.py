@@ -1,7 +1,7 @@
 """What a data owner does: draft and check a policy, take over and sum up a ledger, the demo."""
 
 from probe_sql.owner.check import Report, check, guarded_files
-from probe_sql.owner.demo import DEMO_QUERY, DEMO_VALUES, Demo, build_demo
+from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, build_demo
 from probe_sql.owner.draft import draft
 from probe_sql.owner.judge import Advice, judge
 from probe_sql.owner.record import adopt, record, unlock
@@ -9,6 +9,7 @@ from probe_sql.owner.report import SpendingReport, spending_report
 from probe_sql.owner.report_page import lead, people_grid, questions_grid, report_page
 
 __all__ = [
+    "DEMO_PAPER",
     "DEMO_QUERY",
     "DEMO_VALUES",
     "Advice",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from probe_sql.vault.duckdb_source import write_database
@@ -21,6 +21,7 @@ GROUP BY disease
 HAVING (count(*) > 500 AND avg(age) > 65) OR (count(*) > 200 AND avg(age) < 5)
 WITH ACCURACY (fnr = 0.05, fdr = 0.10, epsilon = 1.0);
 """
+DEMO_PAPER = DEMO_QUERY.replace("fdr = 0.10", "fpr = 0.10, algorithm = 'probe'")
 POLICY = """\
 [budget]
 epsilon = 10.0                     # whole database, for ever
@@ -102,10 +103,15 @@ ORDER BY patient_id
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Where the demo lies."""
+    """Where the demo lies. `truth` is what `DEMO_QUERY` would list without noise.
+
+    Privacy: it follows from the numbers above, of which the clinic is invented, and is known only
+    to the process that has just built it. A database that was there already may be anything.
+    """
 
     database: Path
     policy: Path
+    truth: tuple[str, ...] | None = None
 
 
 def build_demo(folder: Path) -> Demo:
@@ -118,6 +124,7 @@ def build_demo(folder: Path) -> Demo:
     demo = Demo(folder / "clinic.duckdb", folder / "clinic.toml")
     if not demo.database.exists():
         write_database(demo.database, _clinic())
+        demo = replace(demo, truth=_truth())
     if not demo.policy.exists():
         demo.policy.write_text(POLICY, encoding="utf-8")
     return demo
@@ -133,3 +140,17 @@ def _clinic() -> tuple[str, ...]:
         _PATIENTS,
         "CREATE TABLE diseases AS SELECT name, type FROM spec ORDER BY number",
     )
+
+
+def _truth() -> tuple[str, ...]:
+    """The diseases that satisfy the condition of `DEMO_QUERY`, from the invented ages."""
+    found = []
+    for number, (name, kind, cases, low, high) in enumerate(DISEASES, start=1):
+        ages = sum(
+            low + ((i * 7919 + number * 104729) % 10007) * (high - low + 1) // 10007
+            for i in range(cases)
+        )
+        old, young = ages > 65 * cases, ages < 5 * cases
+        if kind == "viral" and ((cases > 500 and old) or (cases > 200 and young)):
+            found.append(name)
+    return tuple(sorted(found))

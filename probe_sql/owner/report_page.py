@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from datetime import date
+from typing import Any
 
 from probe_sql.grid import Grid, html_lines
 from probe_sql.owner.report import PACE_DAYS, Person, Question, SpendingReport
@@ -63,12 +64,23 @@ def lead(report: SpendingReport) -> str:
 
 def people_grid(people: Sequence[Person]) -> Grid:
     """One line for each person."""
-    return Grid.of([one.name for one in fields(Person)], [astuple(one) for one in people])
+    return _grid([one.name for one in fields(Person)], [astuple(one) for one in people])
 
 
 def questions_grid(questions: Sequence[Question]) -> Grid:
     """One line for each question."""
-    return Grid.of([one.name for one in fields(Question)], [astuple(one) for one in questions])
+    rows = [(f"{one.when[:10]} {one.when[11:16]}", *astuple(one)[1:]) for one in questions]
+    return _grid([one.name for one in fields(Question)], rows)
+
+
+def _grid(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Grid:
+    """A grid whose epsilons have three decimals, and whose unlimited budgets are a dash."""
+    kept = Grid.of(columns, rows)
+    shown = [
+        [f"{v:.3f}" if isinstance(v, float) else "-" if v is None else str(v) for v in row]
+        for row in rows
+    ]
+    return replace(kept, shown=shown)
 
 
 def _table(grid: Grid) -> list[str]:
@@ -113,4 +125,8 @@ def _chart(report: SpendingReport) -> list[str]:
             )
     last = f'<text x="{_WIDTH}" y="{_HEIGHT + 15}" text-anchor="end">{shown[-1]}</text>'
     first = f'<text x="0" y="{_HEIGHT + 15}">{shown[0]}</text>'
-    return [*parts, first, last if len(shown) > 1 else "", "</svg>"]
+    key = ", ".join(
+        f"{who or 'no name'} {'dark' if i % 2 == 0 else 'light'}" for i, who in enumerate(names)
+    )
+    legend = f'<p class="soft">Highest day: ε {top:.3f}. From below: {in_html(key)}.</p>'
+    return [*parts, first, last if len(shown) > 1 else "", "</svg>", legend]

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
+import subprocess
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from probe_sql.cli.arguments import COMMANDS, EXIT_CODES
+from probe_sql.owner import DEMO_QUERY, build_demo
 from tests.cli.conftest import COMMON, STEADY, Run
 
 DB = ("clinic.duckdb", "--analyst", "maria")
@@ -208,14 +212,30 @@ def test_the_demo_shows_plan_answer_cost_and_the_way_on(tmp_path: Path, run: Run
         "influenza",
         "remains",
         "further queries",
+        "Beside the truth",
+        "disease               exact  paper  ours",
+        "free, a replay of",
     ):
         assert part in ended.out
-    assert (
-        ended.out.splitlines()[-1]
-        == f"probe-sql {tmp_path / 'demo' / 'clinic.duckdb'} --analyst maria"
+    way_on = shlex.split(ended.out.splitlines()[-1])
+    assert way_on[-3:] == [str(tmp_path / "demo" / "clinic.duckdb"), "--analyst", "maria"]
+    pasted = subprocess.run(
+        way_on, input=".budget\n", capture_output=True, text=True, timeout=120, check=False
     )
+    assert (pasted.returncode, pasted.stderr) == (0, "")
+    assert "maria" in pasted.stdout
     again = run("demo", "--dir", str(tmp_path / "demo"))  # the same database and its ledger
     assert again.code == 0
+    assert "exact" not in again.out.split("Side by side")[1]  # nobody knows what is in it now
+
+
+def test_the_truth_beside_the_demo_is_that_of_its_rows(tmp_path: Path) -> None:
+    built = build_demo(tmp_path)
+    with duckdb.connect(built.database, read_only=True) as connection:
+        exact = DEMO_QUERY.partition("WITH ACCURACY")[0]
+        rows = connection.execute(exact).fetchall()
+    assert built.truth == tuple(sorted(row[0] for row in rows))
+    assert build_demo(tmp_path).truth is None
 
 
 def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:

@@ -75,6 +75,9 @@ class SqlType:
     def __str__(self) -> str:
         return self.name
 
+    def __deepcopy__(self, memo: dict[int, object]) -> SqlType:
+        return self  # nothing in it can be changed; expressions that carry one are copied often
+
     @property
     def numeric(self) -> bool:
         return self.kind in NUMERIC

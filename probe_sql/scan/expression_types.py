@@ -1,6 +1,8 @@
-"""The types of bound expressions, worked out again from the columns they read.
+"""The types of the expressions of a scan.
 
 A translator needs them: `a * b` can raise for some types on some engines and not for others.
+What was bound carries its type. Worked out here is that of what a scan puts around it: guards,
+clamps, sums, and the columns of its inner queries.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from probe_sql.scan.lookup import met_type
 from probe_sql.scan.rows import TRY, aggregates
 from probe_sql.sql.arithmetic import decimal_result
 from probe_sql.sql.functions import FUNCTIONS
-from probe_sql.sql.scalar import HUGEINT, UNKNOWN
+from probe_sql.sql.scalar import HUGEINT, TYPE, UNKNOWN
 from probe_sql.text import normal_name
 from probe_sql.types import (
     BIGINT,
@@ -62,7 +64,12 @@ class ExpressionTypes:
                 self._columns[join.alias, f"j{index}"] = met
 
     def of(self, node: exp.Expr) -> SqlType:
-        """The type of a bound expression."""
+        """The type of an expression: what binding it said, else what its parts give."""
+        bound: SqlType | None = node.meta.get(TYPE)
+        return self.worked_out(node) if bound is None else bound
+
+    def worked_out(self, node: exp.Expr) -> SqlType:
+        """The type that an expression's own parts give."""
         if isinstance(node, exp.Column):
             return self._columns.get((node.table, normal_name(node.name)), UNKNOWN)
         if isinstance(node, exp.Cast | exp.TryCast):

@@ -27,6 +27,7 @@ _CONVERTED = 2**49  # one part in so many: the error of converting a number to D
 Constant = Fraction | str | bool | date | datetime
 CLAMP = "clamp"  # on a CASE that moves a value between two ends
 STEPS = "steps"  # on an expression that takes whole steps: its `Steps`
+TYPE = "type"  # on every bound expression: its `SqlType`, which copies of the node keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ class Scalar:
     private: bool = False
     constant: Constant | None = None
     _identity: bytes | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.ast.meta[TYPE] = self.type
 
     @property
     def identity(self) -> bytes:

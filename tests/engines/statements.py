@@ -25,19 +25,19 @@ from tests.sql.hospital import policy
 
 FOLDER = Path(__file__).parent / "statements"
 ENGINES: tuple[Engine, ...] = (DUCKDB, POSTGRESQL, SPARK)
-_WARD = "SELECT ward FROM stays {} GROUP BY ward HAVING {}"
+WARD = "SELECT ward FROM stays {} GROUP BY ward HAVING {}"
 QUERIES = {
-    "count": _WARD.format("WHERE age > 50", "count(*) > 5"),
-    "count_distinct": _WARD.format("", "count(DISTINCT zone) > 5"),
-    "exclusive": _WARD.format(
+    "count": WARD.format("WHERE age > 50", "count(*) > 5"),
+    "count_distinct": WARD.format("", "count(DISTINCT zone) > 5"),
+    "exclusive": WARD.format(
         "", "count_if(sex = 'f') > 5 AND avg(age) FILTER (WHERE sex = 'm') > 60"
     ),
-    "average_integer": _WARD.format("", "avg(age) > 65"),
-    "sum_decimal": _WARD.format("", "sum(cost) > 65"),
-    "sum_double": _WARD.format("", "sum(weight) > 65"),
-    "sum_computed": _WARD.format("", "sum(age * 2 + 1) > 65"),
-    "sum_above_zero": _WARD.format("", "avg(least(greatest(age, 18), 90)) > 65"),
-    "maximum": _WARD.format("", "max(age) < 65"),
+    "average_integer": WARD.format("", "avg(age) > 65"),
+    "sum_decimal": WARD.format("", "sum(cost) > 65"),
+    "sum_double": WARD.format("", "sum(weight) > 65"),
+    "sum_computed": WARD.format("", "sum(age * 2 + 1) > 65"),
+    "sum_above_zero": WARD.format("", "avg(least(greatest(age, 18), 90)) > 65"),
+    "maximum": WARD.format("", "max(age) < 65"),
     "joint_keys": "SELECT site, floor_no FROM stays GROUP BY site, floor_no HAVING count(*) > 5",
     "computed_key": "SELECT month(admitted) FROM stays GROUP BY month(admitted) "
     "HAVING count(*) > 5",
@@ -75,7 +75,7 @@ def every_function() -> str:
     """What each engine computes for a call of each function."""
     parts = []
     for row in FUNCTIONS.values():
-        plan = make_plan(_WARD.format(f"WHERE {called(row)} IS NULL", "count(*) > 5"), policy())
+        plan = make_plan(WARD.format(f"WHERE {called(row)} IS NULL", "count(*) > 5"), policy())
         bound = plan.scan.relation.where[0].ast.this.unnest()
         lines = [f"-- {called(row)}", f"{bound.sql(dialect='duckdb')};"]
         for engine in (POSTGRESQL, SPARK):

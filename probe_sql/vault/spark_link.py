@@ -193,7 +193,7 @@ def library() -> Any:
             import pyspark
             import pyspark.sql
     except ImportError:
-        pyspark = None  # type: ignore[assignment]
+        pyspark = None
     if pyspark is None:
         raise InterfaceError("Spark needs the package pyspark", fix=_INSTALL)
     return pyspark

@@ -13,7 +13,7 @@ from probe_sql.again.record import Record, record
 from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
-from probe_sql.measuring import Guarantee, Outcome, Shown, Step, Wrong
+from probe_sql.measuring import Guarantee, Outcome, Peeled, Shown, Step, Wrong
 from probe_sql.session import Connection, connect
 
 from .again import SELECTION, VALUES, WITH_VALUES, ask, cost, rules
@@ -149,7 +149,8 @@ def test_a_query_that_pays_for_a_part_is_no_replay(db: Connection) -> None:
 
 # What a record holds of each; whoever adds a field decides how it is written down.
 RECORDED: dict[type, str] = {
-    Outcome: "returned status guarantee trace noisy denial certain details shown",
+    Outcome: "returned status guarantee trace noisy denial certain details shown peeled",
+    Peeled: "groups reach ahead",
     Shown: "parts margins together",
     Guarantee: "fnr fpr text fdr kind doubt wrong",
     Wrong: "expected error bound",

@@ -262,6 +262,7 @@ def test_noisy_facts_alone_are_kept(source: Path) -> None:
         "aside",
         "denial",
         "min_entropy",
+        "peeled",
     }
 
 

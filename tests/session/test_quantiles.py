@@ -13,11 +13,8 @@ import pytest
 from probe_sql import Answer, connect
 from probe_sql.answer.values import Denied
 from probe_sql.errors import Refused, SqlError
-from probe_sql.loss import Loss
-from probe_sql.plan.plan import Plan
-from probe_sql.session import Connection
-from probe_sql.vault.meter import VaultMeter
 from tests.session.clinic import POLICY, build, seeded
+from tests.vault.desk import metered
 
 GROUPS, SIZE = 600, 400
 SLACK = 4 * (0.25 / GROUPS) ** 0.5  # four standard errors of a share
@@ -170,18 +167,6 @@ def test_how_far_off_a_value_is_has_the_sensitivity_of_its_rank(database: Path) 
             assert meter.loss.epsilon == pytest.approx(0.5)
             meter.draw(number, 0.25, everyone)
             assert meter.loss.epsilon == pytest.approx(0.75)
-
-
-def metered(db: Connection, plan: Plan) -> VaultMeter:
-    """A meter over the scan of a plan, as a query gets one."""
-    database = db._database
-    receipt = database.ledger.reserve("maria", Loss.asked(1.0), sql="")
-    exact = database.backend.measure(plan.scan)
-    database.ledger.draw(receipt)
-    return VaultMeter(
-        exact, plan.deltas, plan.row_types, database.ledger, receipt, database.sampler, 1.0,
-        plan.caps, plan.ranks,
-    )  # fmt: skip
 
 
 def test_a_person_is_charged_for_all_of_their_rows(tmp_path: Path, database: Path) -> None:

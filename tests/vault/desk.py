@@ -11,7 +11,9 @@ import numpy as np
 from benchmarks.seeded import SeededWords
 from probe_sql.ledger import Ledger, Receipt
 from probe_sql.loss import Loss
+from probe_sql.plan.plan import Plan
 from probe_sql.plan.unit import ROW, Caps
+from probe_sql.session import Connection
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
@@ -79,6 +81,18 @@ def meter(
         most or epsilon,
         caps,
     )
+
+
+def metered(db: Connection, plan: Plan) -> VaultMeter:
+    """A meter over the scan of a plan, as a query gets one."""
+    database = db._database
+    receipt = database.ledger.reserve("maria", Loss.asked(1.0), sql="")
+    exact = database.backend.measure(plan.scan)
+    database.ledger.draw(receipt)
+    return VaultMeter(
+        exact, plan.deltas, plan.row_types, database.ledger, receipt, database.sampler, 1.0,
+        plan.caps, plan.ranks,
+    )  # fmt: skip
 
 
 def desk(

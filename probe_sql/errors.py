@@ -14,6 +14,8 @@ from typing import Any
 
 from probe_sql.text import plural, visible, visible_lines
 
+_LONGEST = 160  # characters of a line of SQL in a message
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -66,9 +68,13 @@ class ProbeError(Exception):
 
     def __str__(self) -> str:
         """The message for people: names and text of others cannot steer a terminal."""
+        return self.message()
+
+    def message(self, limit: int = _LONGEST) -> str:
+        """The same, with the line of the query cut to `limit` characters around what is meant."""
         lines = [self._headline()]
         if self.sql is not None and self.span is not None:
-            lines.append(underline(self.sql, self.span))
+            lines.append(underline(self.sql, self.span, limit))
         if self.why:
             lines.append(f"why: {visible(self.why)}")
         if self.fix:
@@ -79,10 +85,11 @@ class ProbeError(Exception):
         return visible(self.what)
 
 
-def underline(sql: str, span: Span) -> str:
+def underline(sql: str, span: Span, limit: int = _LONGEST) -> str:
     """Show the line of `sql` that holds `span`, numbered, with carets below it.
 
-    What does not show itself is spelled out, and the carets stand below what is spelled.
+    What does not show itself is spelled out, and the carets stand below what is spelled. A line of
+    more than `limit` characters is cut to a window around them.
     """
     start = max(0, min(span.start, len(sql)))
     end = max(start, min(span.end, len(sql)))
@@ -100,12 +107,16 @@ def underline(sql: str, span: Span) -> str:
     )
     line = before + marked + after
     width = max(1, len(marked))
-    # Very long lines are cut to a window around the mark: the mark must stay in sight.
-    offset = len(before)
-    if len(line) > 160:
-        cut = max(0, offset - 60)
-        line = ("..." if cut else "") + line[cut : cut + 150]
-        offset = offset - cut + (3 if cut else 0)
+    offset, room = len(before), max(limit - len(number) - 3, 20)
+    if len(line) > room:  # the mark must stay in sight
+        cut = max(0, min(offset - room // 3, len(line) - room + 3))
+        cut = 0 if offset + width < room - 3 else cut
+        head = "..." if cut else ""
+        body = line[cut : cut + room - len(head)]
+        if cut + len(body) < len(line):
+            body = body[:-3] + "..."
+        line = head + body
+        offset = offset - cut + len(head)
         width = max(1, min(width, len(line) - offset))
     gutter = " " * len(number)
     return f"{gutter} |\n{number} | {line}\n{gutter} | {' ' * offset}{'^' * width}"

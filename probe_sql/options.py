@@ -20,7 +20,10 @@ from probe_sql.text import normal_name
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One accuracy option: how it is checked and what it means, in a line."""
+    """One accuracy option: how it is checked and what it means, in a line.
+
+    `inner` ones steer an algorithm from within; what they promise is the same with any value.
+    """
 
     name: str
     kind: str  # 'number' | 'integer' | 'choice' | 'flag' | 'margin'
@@ -29,6 +32,7 @@ class Option:
     high: float = math.inf  # exclusive unless `closed`
     closed: bool = False
     choices: tuple[str, ...] = ()
+    inner: bool = False
 
     def check(self, value: Any) -> Any:
         """Return the value as the option's type, or raise `AccuracyError`."""
@@ -95,10 +99,21 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                 0,
                 1,
                 closed=True,
+                inner=True,
             ),
-            Option("split", "number", "share of beta for the first of two phases", 0, 1),
-            Option("steps", "integer", "most steps m for an atom", 0, 64, closed=True),
-            Option("fine_steps", "integer", "fine steps m_f for each step", 0, 64, closed=True),
+            Option(
+                "split", "number", "share of beta for the first of two phases", 0, 1, inner=True
+            ),
+            Option("steps", "integer", "most steps m for an atom", 0, 64, closed=True, inner=True),
+            Option(
+                "fine_steps",
+                "integer",
+                "fine steps m_f for each step",
+                0,
+                64,
+                closed=True,
+                inner=True,
+            ),
             Option(
                 "margin", "margin", "half-width of shown values: a number, or a share as text", 0
             ),
@@ -127,7 +142,9 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                 "how fpr and fdr are proved: up to a normal tail, or fully",
                 choices=("audited", "strict"),
             ),
-            Option("fuse", "flag", "one scan for all atoms (true) or one for each (false)"),
+            Option(
+                "fuse", "flag", "one scan for all atoms (true) or one for each (false)", inner=True
+            ),
             Option("fresh", "flag", "ask anew and pay, though the answer is kept"),
         )
     }

@@ -14,6 +14,7 @@ from probe_sql.again import Again
 from probe_sql.algorithms.sentences import Listed, sentence
 from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.content import Privacy, Replayed
+from probe_sql.answer.lines import find_lines
 from probe_sql.answer.values import Answer, Denied
 from probe_sql.blocks import Asker, Outline, outline
 from probe_sql.catalogue import Catalogue, key_values
@@ -23,6 +24,7 @@ from probe_sql.errors import InterfaceError, Interrupted, NotSupportedError, Ref
 from probe_sql.ledger import BudgetState, Entry
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
+from probe_sql.plan.brief import brief_lines
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, plan_bound
 from probe_sql.plan.tally import Engine
@@ -209,7 +211,7 @@ class Connection:
             privacy = replace(privacy, sentence=f"{body.top.sentence} {privacy.sentence}")
         return Answer(
             columns, body.rows, body.margins, privacy, notices, body.marks, confidence,
-            body.below, body.raw, ranks=body.ranks,
+            body.below, body.raw, ranks=body.ranks, lines=find_lines(plan.query),
         )  # fmt: skip
 
     # --- the rest is free ---
@@ -352,6 +354,15 @@ def _sentence(plan: Plan, outcome: Outcome, replayed: Replayed | None) -> str:
     return f"This promise is about the stored question, without LIMIT: {said}" if part else said
 
 
+def brief(
+    explained: Explanation | Outline, remaining: float | None, width: int, epsilon: str = "ε"
+) -> list[str]:
+    """EXPLAIN in a few lines: price, bounds and what stays in doubt; `remaining` if it is known."""
+    if isinstance(explained, Outline):
+        return explained.brief(remaining, width, epsilon)
+    return brief_lines(explained, remaining, width, epsilon)
+
+
 def _typed(value: Any) -> tuple[type, Any]:
     """A value with its type: 1, 1.0 and true are equal and not the same parameter."""
     return type(value), value
@@ -367,6 +378,7 @@ __all__ = [
     "Progress",
     "Script",
     "Spark",
+    "brief",
     "connect",
     "explain_only",
     "holds_secret",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import html
 import json
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -45,6 +46,50 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
 def plural(number: int, noun: str, many: str | None = None) -> str:
     """A count with its noun: 1 row, 2,000 rows."""
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def price(epsilon: float) -> str:
+    """An epsilon as people read it: three decimals, and never 0.000 for what is not nothing."""
+    return "< 0.001" if 0 < epsilon < 0.0005 else f"{epsilon:.3f}"
+
+
+def limit(epsilon: float) -> str:
+    """An epsilon that somebody chose: at most three decimals, none that say nothing."""
+    return "< 0.001" if 0 < epsilon < 0.0005 else f"{epsilon:.3f}".rstrip("0").rstrip(".")
+
+
+def percent(share: float) -> str:
+    """A share as people read it."""
+    return f"{100 * share:.6g} %"
+
+
+def number(value: float) -> str:
+    """A number as people read it: thousands separated, some six digits, no exponent to 10^15."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value) or abs(value) >= 1e15 or 0 < abs(value) < 1e-4:
+        return f"{value:,.6g}"
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 1
+    text = f"{value:,.{max(0, 6 - whole)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def with_margin(value: float, margin: float) -> tuple[str, str]:
+    """A value and its margin, both to the same place: the second figure of the margin.
+
+    Utility: the margin grows by what rounding moves the value and is rounded up, so that what
+    lies within the one lies within the other.
+    """
+    if not math.isfinite(value) or not math.isfinite(margin) or margin >= 1e15:
+        return number(value), number(margin)
+    if isinstance(value, int):
+        return f"{value:,}", f"{math.ceil(margin):,}"
+    places = 1 - math.floor(math.log10(margin)) if margin > 0 else 6
+    places = min(max(places, 0), 12)
+    near = round(value, places)
+    step = 10.0**-places
+    wide = math.ceil((margin + abs(value - near)) / step * (1 - 1e-12)) * step
+    return f"{near:,.{places}f}", f"{wide:,.{places}f}"
 
 
 def seen(character: str) -> bool:

@@ -119,8 +119,8 @@ def test_a_denial_never_looks_like_an_empty_answer(
         method() if method else use(denied)
     assert copy.copy(denied) == denied
     assert pickle.loads(pickle.dumps(denied)) == denied
-    assert "denied" in str(denied)
-    assert "denied" in denied._repr_html_()
+    assert "Denied" in str(denied)
+    assert "Denied" in denied._repr_html_()
 
 
 def test_explaining_is_free_and_says_so_in_both_ways(db: Connection) -> None:

@@ -102,6 +102,15 @@ class Privacy:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A threshold of HAVING on a shown column: its value, and the comparison as it was written."""
+
+    column: int
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
     """The groups that satisfy HAVING, with noisy values where the SELECT list asks for them.
 
@@ -115,7 +124,8 @@ class Content:
     each by its name (none where only public tables are read), and `derived` names the columns that
     were computed from noisy values in a way that no margin follows; `types` are DuckDB's.
     `ranks[i][j]` is the margin of a quantile, in rows: so many too many
-    may lie on one side of it; empty where no quantile is asked for.
+    may lie on one side of it; empty where no quantile is asked for. `lines` are the constants that
+    HAVING compares shown columns with.
     """
 
     columns: tuple[str, ...]
@@ -131,4 +141,5 @@ class Content:
     blocks: tuple[tuple[str, Content], ...] | None = None
     types: tuple[str, ...] = ()
     ranks: tuple[tuple[int | None, ...], ...] = ()
+    lines: tuple[Line, ...] = ()
     status: str = field(default="answered", init=False)

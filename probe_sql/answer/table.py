@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from probe_sql.answer.content import Content
 from probe_sql.grid import Grid, text_lines
-from probe_sql.text import plural, visible, visible_lines
+from probe_sql.text import limit, number, plural, price, visible, visible_lines, with_margin
 
 SHOWN = 40
 BELOW = "below the line"
@@ -15,14 +16,31 @@ WHY_BELOW = "the shown values do not satisfy the condition; kept so that true gr
 
 def cell(value: Any, margin: float | None, rows: int | None = None) -> str:
     """A value as people read it, with its margin where it has one, in its units or in rows."""
+    return "".join(in_parts(value, margin, rows))
+
+
+def in_parts(value: Any, margin: float | None, rows: int | None = None) -> tuple[str, str]:
+    """The same in two parts: the value, and what follows it."""
     if value is None:
-        return "NULL"
-    text = f"{value:,.6g}" if isinstance(value, float) else str(value)
-    if isinstance(value, int) and not isinstance(value, bool) and margin is not None:
-        text = f"{value:,}"
+        return "NULL", ""
+    text = number(value) if isinstance(value, float) else str(value)
     if rows is not None:
-        return f"{text} (± {rows:,} rows)"
-    return text if margin is None else f"{text} ± {margin:,.4g}"
+        return text, f" (± {rows:,} rows)"
+    if margin is None:
+        return text, ""
+    if isinstance(value, Decimal):
+        value = float(value)
+    shown, width = with_margin(value, margin)
+    return shown, f" ± {width}"
+
+
+def parts(answer: Content) -> list[list[tuple[str, str]]]:
+    """All cells in two parts each."""
+    none = (None,) * len(answer.columns)
+    return [
+        [*map(in_parts, row, answer.margins[at], answer.ranks[at] if answer.ranks else none)]
+        for at, row in enumerate(answer.rows)
+    ]
 
 
 def grid(answer: Content) -> Grid:
@@ -30,11 +48,10 @@ def grid(answer: Content) -> Grid:
     marked = marks(answer)
     columns = [*answer.columns, *(["group is"] if marked else [])]
     rows, shown = [], []
-    for index, row in enumerate(answer.rows):
+    for index, (row, cells) in enumerate(zip(answer.rows, parts(answer), strict=True)):
         mark = marked[index : index + 1]
         rows.append([*row, *mark])
-        ranks = answer.ranks[index] if answer.ranks else (None,) * len(row)
-        shown.append([*map(cell, row, answer.margins[index], ranks), *mark])
+        shown.append([*map("".join, cells), *mark])
     numeric = {
         index
         for index in range(len(answer.columns))
@@ -58,17 +75,29 @@ def marks(answer: Content) -> list[str]:
 def summary(answer: Content) -> str:
     """What the list is worth, then what it cost; a denial says why."""
     privacy = answer.privacy
-    groups = plural(len(answer.rows), "group" if answer.blocks is None else "row")
-    cost = f"epsilon {privacy.epsilon:.4g} of at most {privacy.epsilon_max:.4g}"
+    groups = counted(answer)
+    cost = f"Cost ε {price(privacy.epsilon)} of at most {limit(privacy.epsilon_max)}"
     if privacy.replay is not None:
-        cost = f"free, a replay of {privacy.replay.on}"
-    left = f"{privacy.remaining:.4g} remains"
+        cost = f"This was free, a replay of {privacy.replay.on}"
+    left = f"ε {price(privacy.remaining)} remains"
     if answer.status == "denied":
-        return f"denied: {getattr(answer, 'reason', '')}\n{cost}; {left}."
+        return f"Denied: {getattr(answer, 'reason', '')}\n{cost}; {left}."
     worth = privacy.sentence or privacy.guarantee
     if any(answer.below):
         worth += f"\n{BELOW}: {WHY_BELOW}."
-    return f"{worth}\n{groups} ({privacy.algorithm}), {cost}; {left}."
+    margins = ""
+    if answer.confidence is not None and answer.rows:
+        margins = f" Each margin (±) holds with probability {answer.confidence:g}."
+    return f"{groups}. {worth}\n{cost} ({privacy.algorithm}); {left}.{margins}"
+
+
+def counted(answer: Content, sure: str = "", doubt: str = "") -> str:
+    """How many groups there are, and how many of each mark; before those, signs of them."""
+    groups = plural(len(answer.rows), "group" if answer.blocks is None else "row")
+    if not answer.marks:
+        return groups
+    certain = answer.marks.count("certain")
+    return f"{groups}: {sure}{certain:,} certain, {doubt}{len(answer.marks) - certain:,} possible"
 
 
 def as_text(answer: Content) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 from probe_sql.blocks.program import Program, Step
 from probe_sql.loss import Loss
+from probe_sql.plan.brief import MORE, brief_lines
 from probe_sql.plan.explain import Explanation
 from probe_sql.sql.lineage import Lineage
 from probe_sql.sql.outer import shown_outer
-from probe_sql.text import in_html, visible
+from probe_sql.text import in_html, price, visible
 
 _KINDS = {"exact": "exact", "linear": "with a margin", "derived": "computed from noisy values"}
 
@@ -51,6 +52,22 @@ class Outline:
     def epsilon_worst(self) -> float:
         """The most epsilon that the query can be charged."""
         return self.worst_loss.epsilon
+
+    @property
+    def verbose(self) -> bool:
+        """Whether EXPLAIN VERBOSE asked for all of it."""
+        return self.program.script.verbose
+
+    def brief(self, remaining: float | None, width: int, epsilon: str) -> list[str]:
+        """The short form in lines: the price of all, then each block in its own short form."""
+        left = "" if remaining is None else f" of your {price(remaining)}"
+        total = f"Costs at most ε {price(self.epsilon_worst)}{left} in all."
+        lines = [total.replace("ε", epsilon), *(line.strip() for line in self._shares())]
+        for name, explanation in self.blocks:
+            lines += ["", f"{visible(name)}:"]
+            inner = brief_lines(explanation, None, width - 2, epsilon)[:-1]
+            lines += [f"  {line}".rstrip() for line in inner]
+        return [*lines, "", MORE]
 
     def __str__(self) -> str:
         lines = [f"blocks      {len(self.blocks)} that read private rows", *self._shares()]

@@ -329,7 +329,7 @@ def demo(arguments: Namespace) -> int:
         _say("A line to cross: which viral diseases are common among the old, or small children?")
         print(DEMO_QUERY.rstrip())
         _say("Its plan, free of charge: no private row is read")
-        show_explanation(connection.explain(DEMO_QUERY), "table", sys.stdout, scan=False)
+        show_explanation(connection.explain(DEMO_QUERY), "table", sys.stdout)
         answers = []
         for title, sql in (
             (

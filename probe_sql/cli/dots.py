@@ -165,7 +165,8 @@ def _saved(shell: Shell, rest: str) -> int:  # noqa: ARG001
 def _explain(shell: Shell, rest: str) -> int:
     if not rest:
         raise InterfaceError("there is no query to explain", fix=".explain SELECT ...")
-    show_explanation(shell.connection.explain(rest, **shell.accuracy), shell.mode, shell.out)
+    explained = shell.connection.explain(rest, **shell.accuracy)
+    show_explanation(explained, shell.mode, shell.out, shell.connection.budget.remaining)
     return 0
 
 
@@ -229,6 +230,8 @@ def _set(shell: Shell, rest: str) -> int:
         ]
         policy = shell.connection.policy.accuracy()
         for option in OPTIONS.values():
+            if option.inner and option.name not in shell.accuracy:
+                continue
             own = shell.accuracy.get(option.name, getattr(policy, option.name))
             settings.append((option.name, own, option.meaning))
         show_grid(Grid.of(("setting", "value", "meaning"), settings), shell.mode, shell.out)

@@ -21,7 +21,14 @@ from probe_sql.cli.arguments import (
     exit_code,
     parser_for,
 )
-from probe_sql.cli.terminal import drop, open_missing, show_error, show_surprise, unwritable
+from probe_sql.cli.terminal import (
+    Unread,
+    drop,
+    open_missing,
+    show_error,
+    show_surprise,
+    unwritable,
+)
 from probe_sql.errors import ProbeError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -83,10 +90,10 @@ def guarded(work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         _tell(partial(print, "interrupted", file=sys.stderr))
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone (`| head`): say nothing, and let Python's own flush succeed.
+    except BrokenPipeError as error:
+        # The reader has what it wanted (`| head`): say nothing, and let Python's flush succeed.
         _tell(sys.stderr.flush)
-        return BROKEN
+        return BROKEN if isinstance(error, Unread) else ANSWERED
     except OSError as error:
         drop(sys.stdout)
         known = unwritable(error, _LOST) if error.errno in _FULL else None

@@ -194,7 +194,7 @@ class Shell:
             self.denied |= result.status == "denied"
             deliver(result, self.mode, self.out)
         else:
-            show_explanation(result, self.mode, self.out)
+            show_explanation(result, self.mode, self.out, self._budget.remaining)
         if self._once:
             self.redirect(None)
 

@@ -7,6 +7,7 @@ from datetime import date, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from probe_sql.cli.glyphs import glyphs, meter
 from probe_sql.cli.terminal import (
     coloured,
     drop,
@@ -18,13 +19,15 @@ from probe_sql.cli.terminal import (
     wrap,
 )
 from probe_sql.grid import Grid, markdown_lines, text_lines, write_csv
-from probe_sql.text import in_json, markdown, visible
+from probe_sql.text import in_json, limit, markdown, price, visible
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
+    from probe_sql.cli.glyphs import Glyphs
     from probe_sql.session import BudgetState, Entry, Explanation, Outline
 
 RICH_ROWS = 200  # rich lays out about a row in a millisecond
+_METER = 20
 
 
 def show_answer(answer: Answer, form: str, stream: TextIO) -> None:
@@ -34,14 +37,19 @@ def show_answer(answer: Answer, form: str, stream: TextIO) -> None:
     if form == "json":
         to_json(answer.as_dict(), stream)
         return
-    if answer.status == "answered":
+    if answer.status == "answered" and form == "table" and is_terminal(stream) and answer.rows:
+        from probe_sql.cli.plot import answer_lines
+
+        stream.writelines(f"{line}\n" for line in answer_lines(answer, stream))
+    elif answer.status == "answered":
         show_grid(answer_grid(answer), form, stream)
         stream.write("\n" if form == "markdown" else "")
     if form == "csv":
         show_note("\n".join(_statement(answer)))
         return
-    for line in _statement(answer):
-        style = "red" if line.startswith("denied") else "dim"
+    signs = glyphs(stream)
+    for line in _statement(answer, signs):
+        style = "red" if line.startswith("Denied") else "dim"
         shown = markdown(line) if form == "markdown" else visible(line)
         stream.write(paint(wrap(shown, stream), style, stream) + "\n")
 
@@ -59,26 +67,40 @@ def deliver(answer: Answer, form: str, stream: TextIO) -> None:
         raise unwritable(error, "the answer was charged, and stands above instead") from None
 
 
-def _statement(answer: Answer) -> list[str]:
-    from probe_sql.answer.table import summary
+def _statement(answer: Answer, signs: Glyphs | None = None) -> list[str]:
+    """What stands under the rows; with the signs of the marks where these are drawn."""
+    from probe_sql.answer.table import counted, summary
 
-    lines = summary(answer).split("\n")
-    if answer.confidence is not None and answer.rows:
-        lines.append(f"Each margin (±) holds with probability {answer.confidence:g}.")
-    return [*lines, *(f"notice: {notice}" for notice in answer.notices)]
+    text = summary(answer)
+    if signs is not None:
+        text = text.replace("ε", signs.epsilon)
+        if answer.marks:
+            told = counted(answer, f"{signs.sure} ", f"{signs.doubt} ")
+            text = told + text.removeprefix(counted(answer))
+    return [*text.split("\n"), *(f"notice: {notice}" for notice in answer.notices)]
 
 
 def show_explanation(
-    explanation: Explanation | Outline, form: str, stream: TextIO, scan: bool = True
+    explanation: Explanation | Outline, form: str, stream: TextIO, left: float | None = None
 ) -> None:
-    """Print a plan as a tree, or as one JSON object; the tree may leave out the scan's SQL."""
+    """Print a plan in a few lines, whole after EXPLAIN VERBOSE, or as one JSON object.
+
+    `left` is what remains to who asks.
+    """
     if form == "json":
         to_json(explanation.as_dict(), stream)
+        return
+    from probe_sql.session import brief
+
+    whole = explanation.verbose
+    if whole:
+        lines = str(explanation).split("\n")
     else:
-        text = str(explanation)
-        for line in (text if scan else text.partition("\n\nscan\n")[0]).split("\n"):
-            long = line.startswith(("promise ", "notice "))
-            stream.write((wrap(line, stream, " " * 12) if long else line) + "\n")
+        room = width(stream) if is_terminal(stream) else 80
+        lines = brief(explanation, left, room, glyphs(stream).epsilon)
+    for line in lines:
+        long = line.startswith(("promise ", "notice ")) if whole else "█" not in line
+        stream.write((wrap(line, stream, " " * 12 if whole else "") if long else line) + "\n")
 
 
 def budget_dict(state: BudgetState, analyst: str | None) -> dict[str, Any]:
@@ -99,15 +121,29 @@ def show_budget(state: BudgetState, analyst: str | None, form: str, stream: Text
     if form == "json":
         to_json(budget_dict(state, analyst), stream)
         return
-    database_left = state.total - state.spent
-    rows: list[tuple[Any, ...]] = [("database", state.total, state.spent, max(0.0, database_left))]
+    database_left = max(0.0, state.total - state.spent)
+    rows = [("everybody", state.total, state.spent, database_left)]
     if state.analyst_total is not None:
+        assert state.analyst_spent is not None
+        assert state.analyst_remaining is not None
         own = (state.analyst_total, state.analyst_spent, state.analyst_remaining)
-        rows.append((analyst or "", *own))
-    grid = Grid.of(("budget of", "epsilon", "spent", "remaining"), rows)
-    show_grid(grid, form, stream)
-    if form == "table":
-        stream.write(f"epsilon {state.remaining:.6g} remains for all further queries\n")
+        rows.insert(0, (analyst or "", *own))
+    if form != "table":
+        show_grid(Grid.of(("budget of", "epsilon", "spent", "remaining"), rows), form, stream)
+        return
+    signs = glyphs(stream)
+    cells = [
+        [
+            who,
+            meter(1 - left / total if total else 1.0, _METER, signs),
+            f"{price(spent)} of {limit(total)} spent",
+            f"{price(left)} left",
+        ]
+        for who, total, spent, left in rows
+    ]
+    grid = Grid(["", "", "", ""], rows, cells)
+    stream.writelines(f"{line}\n" for line in text_lines(grid, rule=False)[1:])
+    stream.write(f"{signs.epsilon} {price(state.remaining)} is left for all further questions.\n")
 
 
 def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:
@@ -126,8 +162,30 @@ def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:
     if form == "json":
         to_json(Grid.of(columns, [_line(entry, True) for entry in entries]).records(), stream)
         return
+    if form == "table" and is_terminal(stream):
+        stream.writelines(f"{line}\n" for line in _ledger_lines(entries, stream))
+        return
     rows = [_line(entry, form == "csv") for entry in entries]
     show_grid(Grid.of(columns, rows), form, stream)
+
+
+def _ledger_lines(entries: tuple[Entry, ...], stream: TextIO) -> list[str]:
+    """One line a question, as wide as the terminal: when, who, what it cost, how it ended."""
+    signs = glyphs(stream)
+    several = len({entry.analyst for entry in entries}) > 1
+    cells = [
+        [
+            entry.time[:16].replace("T", " "),
+            *([entry.analyst or "-"] if several else []),
+            price(entry.charged),
+            entry.outcome + (f", again {entry.replays}" if entry.replays else ""),
+            " ".join(entry.sql.split()),
+        ]
+        for entry in entries
+    ]
+    head = ["when", *(["who"] if several else []), signs.epsilon, "outcome", "question"]
+    grid = Grid(head, cells, cells, frozenset({head.index(signs.epsilon)}))
+    return text_lines(grid, limit=max(width(stream), 40), rule=False)
 
 
 def _line(entry: Entry, whole: bool) -> tuple[Any, ...]:

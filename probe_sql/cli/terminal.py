@@ -20,7 +20,8 @@ from probe_sql.text import visible
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_CODES = {"red": "31;1", "dim": "2", "bold": "1", "green": "32", "cyan": "36"}
+_CODES = {"red": "31;1", "dim": "2", "bold": "1", "green": "32", "cyan": "36", "yellow": "33"}
+_INDENT = "  "
 PATIENCE = 2.0  # seconds before a sign that a scan still runs
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL if hasattr(select, "poll") else 0
 
@@ -54,23 +55,31 @@ def width(stream: TextIO) -> int:
         return shutil.get_terminal_size().columns
 
 
-def wrap(text: str, stream: TextIO, indent: str = "") -> str:
-    """`text` broken between words at the terminal's edge; as it is where there is none."""
+def wrap(text: str, stream: TextIO, indent: str = "", taken: int = 0) -> str:
+    """`text` broken between words at the terminal's edge; as it is where there is none.
+
+    `taken` is what stands before it in its first line.
+    """
     if not is_terminal(stream):
         return text
     import textwrap
 
-    return "\n".join(textwrap.wrap(text, max(40, width(stream)), subsequent_indent=indent) or [""])
+    lines = textwrap.wrap(
+        text, max(40, width(stream)), initial_indent=" " * taken, subsequent_indent=indent
+    )
+    return "\n".join(lines or [""])[taken:]
 
 
 def show_error(error: ProbeError, stream: TextIO | None = None, prefix: str = "") -> None:
     """Print an error for people: what, the span underlined, why, and the fix."""
     out = stream or sys.stderr
-    lines = str(error).split("\n")
+    text = error.message(max(40, width(out))) if is_terminal(out) else str(error)
+    lines = text.split("\n")
     label = paint("error:", "red", out)
-    print(f"{label} {visible(prefix)}{lines[0]}", file=out)
+    print(f"{label} {wrap(visible(prefix) + lines[0], out, _INDENT, len('error: '))}", file=out)
     for line in lines[1:]:
-        print(_styled(line, out), file=out)
+        told = line.startswith(("why:", "fix:"))
+        print(_styled(wrap(line, out, _INDENT) if told else line, out), file=out)
     for name, answer in error.released.items():
         print(f"\n{visible(name)} was answered:\n{answer}", file=out)
 
@@ -148,6 +157,10 @@ class ScanProgress:
             self._bar = None
 
 
+class Unread(BrokenPipeError):
+    """Nobody reads any more, and the query was not asked."""
+
+
 class Closed(io.TextIOBase):
     """Standard output of a process that was started without one: writing is an error."""
 
@@ -172,7 +185,7 @@ def open_missing() -> None:
 
 
 def ready(stream: TextIO) -> None:
-    """Raise if an answer could not be written: BrokenPipeError where nobody reads any more."""
+    """Raise if an answer could not be written: `Unread` where nobody reads any more."""
     if isinstance(stream, Closed):
         raise _closed()
     try:
@@ -183,7 +196,7 @@ def ready(stream: TextIO) -> None:
         poll = select.poll()
         poll.register(number, 0)
         if any(event & _GONE for _, event in poll.poll(0)):
-            raise BrokenPipeError
+            raise Unread
     try:
         os.write(number, b"")  # some devices say here that they are full
     except OSError as error:

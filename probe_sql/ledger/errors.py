@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import stat
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from probe_sql.errors import BudgetExhausted, LedgerError, Stopped
 from probe_sql.loss import Loss
+from probe_sql.text import limit
 
 _RESTORE = (
     "the owner of the data restores the latest ledger from a backup and takes it over with"
@@ -249,9 +251,17 @@ def exhausted(*, asked: Loss, left: Loss, failure: Loss, analyst: str | None) ->
             " only the owner of the data may raise the budget"
         )
     else:
-        fix = f"set epsilon = {left} or less, or let the owner raise the budget"
+        short = Loss.allowed(math.floor(left.epsilon * 1000) / 1000)  # not longer than it helps
+        enough = left if short < failure or not short.units else short
+        fix = f"set epsilon = {enough} or less, or let the owner raise the budget"
     return BudgetExhausted(
-        f"the query may cost epsilon {asked}, and {left} of the budget of {whose} remains",
+        f"the query may cost epsilon {_told(asked)}, and {_told(left)} of the budget of {whose}"
+        " remains",
         why="nothing was drawn and nothing was charged",
         fix=fix,
     )
+
+
+def _told(loss: Loss) -> str:
+    """A loss in three decimals, and in all of them where three would say nothing."""
+    return str(loss) if loss.epsilon < 0.001 else limit(loss.epsilon)

@@ -70,6 +70,11 @@ class Explanation:
         """The most epsilon that the query can be charged."""
         return self.worst_loss.epsilon
 
+    @property
+    def verbose(self) -> bool:
+        """Whether EXPLAIN VERBOSE asked for all of it."""
+        return self.plan.query.verbose
+
     def __str__(self) -> str:
         return as_text(self)
 
@@ -282,7 +287,7 @@ def as_text(explanation: Explanation) -> str:
     plan = explanation.plan
     lines = [
         f"table       {plan.query.relation.table.name}, {_unit_text(plan)}",
-        f"groups      {_groups_text(explanation)}",
+        f"groups      {groups_text(explanation)}",
         f"accuracy    {_options_text(plan)}",
     ]
     if explanation.free is not None:
@@ -305,7 +310,8 @@ def as_text(explanation: Explanation) -> str:
     return "\n".join(map(visible, lines))
 
 
-def _groups_text(explanation: Explanation) -> str:
+def groups_text(explanation: Explanation) -> str:
+    """What the groups are, where their keys come from, and how many there are."""
     keys = explanation.plan.query.keys
     if not keys:
         return "all rows, as one group"
@@ -338,9 +344,8 @@ def _options_text(plan: Plan) -> str:
 def as_html(explanation: Explanation) -> str:
     """EXPLAIN in a notebook: the chart of the zone of doubt, the price, and the text in full."""
     plan, epsilon = explanation.plan, explanation.epsilon_worst
-    price = f"At most epsilon {epsilon:.4g} of {plan.accuracy.epsilon:g} is charged."
-    if explanation.free is not None:
-        price = f"Free: {explanation.free}."
+    most = f"At most epsilon {epsilon:.4g} of {plan.accuracy.epsilon:g} is charged."
+    price = most if explanation.free is None else f"Free: {explanation.free}."
     chart = "" if explanation.doubt is None else svg(explanation.doubt)
     text = "\n".join(in_html(line) for line in as_text(explanation).split("\n"))
     return (

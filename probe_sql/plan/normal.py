@@ -53,13 +53,15 @@ class Measure:
 class Origin:
     """What an atom was in SQL: the facts beside it that only a plan reads.
 
-    `threshold` is where that of each group comes from, if the query does not tell it.
+    `threshold` is where that of each group comes from, if the query does not tell it. `line` is
+    the constant that one sum, count or average is compared with.
     """
 
     text: str
     half_line: HalfLine | None
     threshold: Threshold | None
     note: str | None = None
+    line: Fraction | None = None
 
 
 @dataclass(slots=True)
@@ -114,6 +116,7 @@ class Normaliser:
         text: str,
         half_line: HalfLine | None,
         note: str | None = None,
+        line: Fraction | None = None,
     ) -> int:
         """The number of the atom `sign * measure > threshold`: an earlier one, or the next."""
         number = len(self.atoms)
@@ -123,7 +126,7 @@ class Normaliser:
             known, public = (threshold, None) if isinstance(threshold, int) else (OPEN, threshold)
             size = self._range(text, measure, known)
             self.atoms.append(Atom(f"Q{number + 1}", index, sign, known, measure.delta, size))
-            self.origins.append(Origin(text, half_line, public, note))
+            self.origins.append(Origin(text, half_line, public, note, line))
         return found
 
     def _range(self, text: str, measure: Measure, threshold: int | Ints) -> float:
@@ -156,7 +159,12 @@ class Normaliser:
         guards = self._guards(whole.guards, terms, threshold)
         axis = half_line(whole, op)
         measure, sign = self._measure(terms, unit, guards, threshold, aggregates)
-        return self._number(measure, sign, threshold, text, axis)
+        sides = (comparison.left, comparison.right)
+        alone = any(isinstance(side, Call) for side in sides)
+        constants = [side.scalar.constant for side in sides if isinstance(side, Value)]
+        line = constants[0] if alone and constants else None
+        known = line if isinstance(line, Fraction) else None
+        return self._number(measure, sign, threshold, text, axis, line=known)
 
     def terms(self, parts: Sequence[Summand]) -> tuple[tuple[Term, ...], Fraction]:
         """Integer coefficients of the parts and the SQL value of one step."""

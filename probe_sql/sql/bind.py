@@ -110,6 +110,7 @@ class _Binder:
             options=self.statement.options,
             option_spans=self.statement.option_spans,
             explain=self.statement.explain,
+            verbose=self.statement.verbose,
         )
 
     def _aliases(self, select: exp.Select) -> dict[str, exp.Expr]:

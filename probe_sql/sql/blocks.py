@@ -113,7 +113,7 @@ class _Splitter:
         assert outer is not None
         return Script(
             self._source, tuple(self._blocks), outer, tuple(self._public), self._text.options,
-            self._text.option_spans, self._text.explain,
+            self._text.option_spans, self._text.explain, self._text.verbose,
         )  # fmt: skip
 
     def _attach_clauses(self) -> None:

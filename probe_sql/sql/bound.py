@@ -199,6 +199,7 @@ class BoundQuery:
     options: Mapping[str, Any]
     option_spans: Mapping[str, Span]
     explain: bool
+    verbose: bool = False
 
     @property
     def listed(self) -> tuple[Output, ...]:

@@ -64,6 +64,7 @@ class Script:
     options: Mapping[str, Any]
     option_spans: Mapping[str, Span]
     explain: bool
+    verbose: bool
 
     @property
     def bare(self) -> bool:

@@ -33,13 +33,14 @@ _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(EXPLAIN)\b"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SELECT, its accuracy options as written, and whether EXPLAIN stood before it."""
+    """One SELECT, its accuracy options as written, and whether EXPLAIN [VERBOSE] is before it."""
 
     source: Source
     select: exp.Select
     options: Mapping[str, Any]
     option_spans: Mapping[str, Span]
     explain: bool
+    verbose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Text:
     option_spans: Mapping[str, Span]
     explain: bool
     inner: tuple[Clause, ...] = ()
+    verbose: bool = False
 
 
 def parse(sql: str, parameters: Sequence[Any] = ()) -> Statement:
@@ -75,7 +77,7 @@ def text_statement(text: Text) -> Statement:
             raise _not_a_select(source, source.tokens, select)
     except ProbeError as error:
         raise error.located(source.sql)  # noqa: B904 - the same error, with its text
-    return Statement(source, select, text.options, text.option_spans, text.explain)
+    return Statement(source, select, text.options, text.option_spans, text.explain, text.verbose)
 
 
 def read(sql: str, parameters: Sequence[Any] = ()) -> Text:
@@ -114,11 +116,16 @@ def _read(sql: str, parameters: Sequence[Any]) -> Text:
             fix="EXPLAIN SELECT ... shows the plan at no cost",
             span=source.token_span(tokens[0]),
         )
+    verbose = explained is not None and tokens[0].text.upper() == "VERBOSE"
+    if verbose:
+        tokens = tokens[1:]
+        if not tokens:
+            raise SqlError("there is no query to explain", fix="EXPLAIN VERBOSE SELECT ...")
     body, clause = split_accuracy(source, tokens)
     named, spans = options(source, clause)
     body, inner = split_inner(source, body)
     tree = _query(source, body)
-    return Text(source, tree, named, spans, explained is not None, inner)
+    return Text(source, tree, named, spans, explained is not None, inner, verbose)
 
 
 def _check_unicode(text: str) -> None:

@@ -26,7 +26,7 @@ def test_the_command_says_that_an_answer_is_a_replay(run: Run) -> None:
     shown = run("query", "clinic.duckdb", STEADY, *MARIA)
     assert f"free, a replay of {on}" in shown.out + shown.err
     explained = run("query", "clinic.duckdb", f"EXPLAIN {STEADY}", *MARIA)
-    assert f"free        answered on {on}" in explained.out
+    assert f"Free: answered on {on}" in explained.out
     fresh = json.loads(
         run("query", "clinic.duckdb", STEADY, *MARIA, "--fresh", "--format", "json").out
     )

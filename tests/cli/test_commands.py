@@ -112,10 +112,10 @@ def test_a_denial_exits_with_3_and_is_still_an_answer(run: Run) -> None:
     assert "epsilon" in found["reason"]
     ended = run("query", *DB, "--epsilon", "1e-6", STEADY)
     assert ended.code == 3
-    assert ended.out.startswith("denied: ")
+    assert ended.out.startswith("Denied: ")
     ended = run("query", *DB, "--format", "csv", "--epsilon", "1e-6", STEADY)
     assert (ended.code, ended.out) == (3, "")
-    assert "denied: the query would" in ended.err
+    assert "Denied: the query would" in ended.err
 
 
 @pytest.mark.usefixtures("clinic")
@@ -177,7 +177,7 @@ def test_explain_needs_no_database(run: Run) -> None:
     found = json.loads(ended.out)
     assert {"atoms", "aggregates", "epsilon_worst", "scan_sql", "guarantee"} <= set(found)
     assert set(found["formula"]) >= {"original", "minimised", "leaves_before", "leaves_after"}
-    assert run("explain", "--policy", str(POLICY), sql).out.startswith("table       patients")
+    assert run("explain", "--policy", str(POLICY), sql).out.startswith("Costs at most ε ")
 
 
 def test_explain_with_a_database_makes_no_ledger(clinic: Path, run: Run) -> None:
@@ -193,7 +193,8 @@ def test_budget_and_ledger_tell_what_was_spent(run: Run) -> None:
     assert (budget["total"], budget["analyst_total"]) == (10.0, 4.0)
     table = run("budget", *DB).out
     assert "maria" in table
-    assert f"epsilon {budget['remaining']:.6g} remains for all further queries" in table
+    assert f"ε {budget['remaining']:.3f} is left for all further questions" in table
+    assert "of 4 spent" in table
     (entry,) = json.loads(run("ledger", *DB, "--format", "json").out)
     assert (entry["analyst"], entry["outcome"], entry["sql"]) == ("maria", "answered", STEADY)
     assert entry["epsilon"] == pytest.approx(spent)
@@ -208,10 +209,10 @@ def test_the_demo_shows_plan_answer_cost_and_the_way_on(tmp_path: Path, run: Run
     assert (ended.code, ended.err) == (0, "")
     for part in (
         "HAVING (count(*) > 500",
-        "normal form",
+        "in doubt at ε",
         "influenza",
         "remains",
-        "further queries",
+        "further questions",
         "Beside the truth",
         "disease               exact  paper  ours",
         "free, a replay of",
@@ -271,5 +272,9 @@ def test_sql_around_private_blocks(run: Run) -> None:
     assert failed.code == 1
     assert "q was answered:" in failed.err
     assert "± " in failed.err
-    explained = run("explain", "--policy", str(POLICY), f"SELECT max(n) FROM ({wards}) q")
-    assert "around them" in explained.out
+    outer = f"SELECT max(n) FROM ({wards}) q"
+    short = run("explain", "--policy", str(POLICY), outer).out
+    assert short.startswith("Costs at most ε 1.000 in all.\n")
+    whole = run("explain", "--policy", str(POLICY), f"EXPLAIN VERBOSE {outer}").out
+    assert "around them" in whole
+    assert "around them" not in short

@@ -60,7 +60,8 @@ def test_a_shell_stops_charging_once_its_reader_has_gone() -> None:
     cheap = STEADY.replace("'naive'", "'naive', epsilon = 0.2").replace("0.001", "0.1")
     script = "".join(f"{cheap};\n" for _ in range(400))
     ended = bash("$PROBE clinic.duckdb --analyst maria | head -1; echo ${PIPESTATUS[0]}", script)
-    assert ended.stdout.split() == ["disease", "141"]
+    assert ended.stdout.split()[0] == "disease"
+    assert ended.stdout.split()[1] in ("0", "141")  # while it printed, or before the next query
     assert "Traceback" not in ended.stderr
     with connect("clinic.duckdb", "clinic.toml", analyst="maria") as connection:
         assert 0 < len(connection.ledger()) < 30
@@ -70,7 +71,7 @@ def test_a_shell_stops_charging_once_its_reader_has_gone() -> None:
 def test_an_early_end_of_a_pipe_is_quiet() -> None:
     for command in ("explain clinic.duckdb", "query clinic.duckdb --analyst maria --format json"):
         ended = bash(f'$PROBE {command} "{STEADY}" | head -c 1; echo " ${{PIPESTATUS[0]}}"')
-        assert ended.stdout.split()[1] in ("0", "141")
+        assert ended.stdout.split()[1] == "0"
         assert "error" not in ended.stderr
 
 

@@ -7,6 +7,9 @@ PYTEST_ARGS ?=
 RUNS ?=
 SAMPLE ?=
 
+# Where an environment forbids it, every process that a test starts would compile the package anew.
+export PYTHONDONTWRITEBYTECODE =
+
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUNTIME := $(VENV)/.runtime-installed

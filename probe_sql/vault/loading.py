@@ -70,7 +70,9 @@ def load(
         _attach_database(connection, layout.database.path)
         copied = {normal_name(table) for table in layout.public}
         known_here = catalogue(connection, CATALOG)
-        for table in _attached(connection):
+        # Those of other schemas are left out: a view there that names a table of main without
+        # its schema would find a table of ours. A view in main can show what they hold.
+        for table in (table for schema, table in known_here.columns if schema == "main"):
             known = _policy_name(policy, table)
             if normal_name(known) in copied or (policy is not None and not _named(policy, known)):
                 continue
@@ -84,7 +86,7 @@ def load(
                 _load_view(connection, name, known_here, table, declared, layout.rows)
             else:
                 origin = f"{CATALOG}.main.{identifier(table)}"
-                plain = _without_collations(connection, table)
+                plain = _without_collations(known_here, table)
                 connection.execute(f"CREATE VIEW {name} AS SELECT *{plain} FROM {origin}")
             _hide(connection, policy, known)
     for table, source in layout.private.items():
@@ -127,19 +129,6 @@ def _attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     connection.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
 
 
-def _attached(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Tables and views of the attached database's schema main.
-
-    Those of other schemas are left out: a view there that names a table of main without
-    its schema would find a table of ours. A view in main can show what they hold.
-    """
-    rows = connection.execute(
-        "SELECT DISTINCT table_name FROM duckdb_columns() WHERE schema_name = 'main'"
-        f" AND database_name = '{CATALOG}' AND NOT internal ORDER BY 1"
-    ).fetchall()
-    return [table for (table,) in rows]
-
-
 def _load_view(
     connection: duckdb.DuckDBPyConnection,
     name: str,
@@ -151,10 +140,10 @@ def _load_view(
     """Show a view of the owner's, or a table with generated columns, in a form that no row can
     make fail, or else its rows, copied."""
     total = known.total(connection, ("main", view))
-    plain = _without_collations(connection, view)
+    plain = _without_collations(known, view)
+    columns = [column.name for column in known.columns["main", view]]
     if total is None:
         wanted = _wanted(declared)
-        columns = _columns(connection, view, of=f"database_name = '{CATALOG}'")
         listed = ", ".join(
             identifier(column) for column in columns if normal_name(column) in wanted
         )
@@ -164,7 +153,6 @@ def _load_view(
         select = f"SELECT {listed or '*'} FROM (SELECT *{plain} FROM {origin}){limit}"
         connection.execute(f"CREATE TABLE {name} AS {select}")
         return
-    columns = _columns(connection, view, of=f"database_name = '{CATALOG}'")
     listed = ", ".join(map(identifier, columns))
     connection.execute(
         f"CREATE VIEW {name} AS SELECT *{plain} FROM ({total}) AS probe_sql_view({listed})"
@@ -176,19 +164,15 @@ def _wanted(declared: Table) -> set[str]:
     return {normal_name(c) for c in (*declared.columns, declared.unit.column) if c is not None}
 
 
-def _without_collations(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+def _without_collations(known: Catalogue, table: str) -> str:
     """What follows `*` to have the texts of an attached table compared by their bytes.
 
     Privacy: under another collation 'A' equals 'a', so that a row is in the groups of both keys,
     meets filters taken to be exclusive and is joined twice. No catalogue tells of a
     collation, so every text is told to have none.
     """
-    rows = connection.execute(
-        "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = ?"
-        f" AND database_name = '{CATALOG}' AND data_type = 'VARCHAR' ORDER BY column_index",
-        [table],
-    ).fetchall()
-    names = [identifier(column) for (column,) in rows]
+    columns = known.columns["main", table]
+    names = [identifier(column.name) for column in columns if column.type == "VARCHAR"]
     texts = ", ".join(f'{name} COLLATE "c" AS {name}' for name in names)
     return f" REPLACE ({texts})" if texts else ""
 
@@ -382,13 +366,11 @@ def _declared_types(
     return types
 
 
-def _columns(
-    connection: duckdb.DuckDBPyConnection, table: str, of: str = f"database_name <> '{CATALOG}'"
-) -> dict[str, SqlType]:
-    """Columns of a table or view; none if it does not exist."""
+def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, SqlType]:
+    """Columns of a table or view of ours; none if it does not exist."""
     rows = connection.execute(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?"
-        f" AND schema_name = 'main' AND {of} ORDER BY column_index",
+        f" AND schema_name = 'main' AND database_name <> '{CATALOG}' ORDER BY column_index",
         [table],
     ).fetchall()
     return {column: parse_type(type_) for column, type_ in rows}

@@ -11,7 +11,7 @@ A table with generated columns computes them whenever it is read, so it is taken
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +30,20 @@ _SERIES = ("range", "generate_series")
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table or view, with the expression of a generated one."""
+
+    name: str
+    type: str
+    computed: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """What the attached database holds: its views with their texts, and its tables."""
 
     name: str  # of the attached database
+    columns: Mapping[TableName, Sequence[Column]]  # of tables and views, in order
     views: Mapping[TableName, str]
     tables: frozenset[TableName]
     generated: Mapping[TableName, str]  # tables with computed columns, as views
@@ -99,18 +109,13 @@ class Catalogue:
         inner = self._view(connection, table, above)
         if inner is None:
             return None
-        columns = connection.execute(
-            "SELECT list(column_name ORDER BY column_index) FROM duckdb_columns()"
-            " WHERE database_name = ? AND schema_name = ? AND table_name = ?",
-            [self.name, *table],
-        ).fetchone()
-        assert columns is not None
+        columns = [column.name for column in self.columns.get(table, ())]
         inside = _statement(connection, f"SELECT * FROM ({inner}) AS t")
         assert inside is not None
         found: Node = inside["from_table"]
         return found | {
             "alias": node["alias"] or table[1],
-            "column_name_alias": node["column_name_alias"] or columns[0],
+            "column_name_alias": node["column_name_alias"] or columns,
         }
 
     def _join(
@@ -143,42 +148,58 @@ class Catalogue:
 
 
 def catalogue(connection: duckdb.DuckDBPyConnection, name: str) -> Catalogue:
-    """Read the catalogue of an attached database; no row is read."""
-    views = connection.execute(
-        "SELECT schema_name, view_name, sql FROM duckdb_views()"
-        " WHERE database_name = ? AND NOT internal",
+    """Read the catalogue of an attached database; no row is read.
+
+    Views and functions are only asked for where there is a view: DuckDB makes all of its own
+    to answer, which takes longer than the rest of opening a database.
+    """
+    columns: dict[TableName, list[Column]] = {}
+    for schema, table, *column in connection.execute(
+        "SELECT schema_name, table_name, column_name, data_type, generation_expression"
+        " FROM duckdb_columns() WHERE database_name = ? AND NOT internal"
+        " ORDER BY schema_name, table_name, column_index",
         [name],
-    ).fetchall()
-    tables = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ?",
-        [name],
-    ).fetchall()
-    columns = connection.execute(
-        "SELECT schema_name, table_name, list(column_name ORDER BY column_index),"
-        " list(generation_expression ORDER BY column_index)"
-        " FROM duckdb_columns() WHERE database_name = ? GROUP BY 1, 2 HAVING bool_or(is_generated)",
-        [name],
-    ).fetchall()
-    functions = connection.execute(
-        "SELECT function_name FROM duckdb_functions() GROUP BY 1 HAVING"
-        " bool_and(function_type = 'scalar' AND coalesce(stability, '') <> 'VOLATILE'"
-        " AND database_name = 'system')"
-    ).fetchall()
+    ).fetchall():
+        columns.setdefault((schema, table), []).append(Column(*column))
+    tables = frozenset(
+        connection.execute(
+            "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ?", [name]
+        ).fetchall()
+    )
+    generated = {
+        table: _as_view(*table, of)
+        for table, of in columns.items()
+        if any(column.computed is not None for column in of)
+    }
+    views, functions = [], []
+    if generated or columns.keys() - tables:
+        views = connection.execute(
+            "SELECT schema_name, view_name, sql FROM duckdb_views()"
+            " WHERE database_name = ? AND NOT internal",
+            [name],
+        ).fetchall()
+        functions = connection.execute(
+            "SELECT function_name FROM duckdb_functions() GROUP BY 1 HAVING"
+            " bool_and(function_type = 'scalar' AND coalesce(stability, '') <> 'VOLATILE'"
+            " AND database_name = 'system')"
+        ).fetchall()
     return Catalogue(
         name,
+        columns,
         {(schema, view): sql for schema, view, sql in views},
-        frozenset((schema, table) for schema, table in tables),
-        {(schema, table): _as_view(schema, table, *each) for schema, table, *each in columns},
+        tables,
+        generated,
         frozenset(function for (function,) in functions),
     )
 
 
-def _as_view(schema: str, table: str, names: list[str], computed: list[str | None]) -> str:
+def _as_view(schema: str, table: str, columns: Sequence[Column]) -> str:
     """The text of a view with the rows of a table that has generated columns."""
-    quoted = ['"' + name.replace('"', '""') + '"' for name in (schema, table, *names)]
+    names = (schema, table, *(column.name for column in columns))
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
     listed = ", ".join(
-        name if sql is None else f"{sql} AS {name}"
-        for name, sql in zip(quoted[2:], computed, strict=True)
+        name if column.computed is None else f"{column.computed} AS {name}"
+        for name, column in zip(quoted[2:], columns, strict=True)
     )
     return f"CREATE VIEW v AS SELECT {listed} FROM {quoted[0]}.{quoted[1]}"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -30,7 +32,14 @@ HAVING (count(*) > 500 AND avg(age) > 65) OR (count(*) > 200 AND avg(age) < 5)
 def build(folder: Path) -> Path:
     """Create clinic.duckdb in `folder`; returns its path."""
     path = folder / "clinic.duckdb"
-    with duckdb.connect(str(path)) as db:
+    path.write_bytes(_built())
+    return path
+
+
+@cache
+def _built() -> bytes:
+    """The file, made once in a process."""
+    with TemporaryDirectory() as folder, duckdb.connect(f"{folder}/clinic.duckdb") as db:
         db.execute("CREATE TABLE diseases (name VARCHAR, cap INTEGER)")
         db.executemany("INSERT INTO diseases VALUES (?, 500)", [[name] for name in CASES])
         db.execute("INSERT INTO diseases VALUES ('unheard of', NULL)")
@@ -49,7 +58,8 @@ def build(folder: Path) -> Path:
             "(NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
             [SECRET_NAME, SECRET, SECRET_NAME],
         )
-    return path
+        db.close()
+        return Path(folder, "clinic.duckdb").read_bytes()
 
 
 def seeded(

@@ -106,7 +106,8 @@ def _price(explanation: Explanation, remaining: float | None) -> str:
         )
     left = "" if remaining is None else f" of your {price(remaining)}"
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
-    less = "" if explanation.first.whole else " It stops as soon as its bounds hold."
+    fixed = explanation.first.whole or plan.accuracy.spend == "all"
+    less = "" if fixed else " It may stop earlier, and then costs less."
     text = f"Costs at most ε {price(worst)}{left}{whom}.{less}"
     return text if explanation.free is None else f"Free: {explanation.free}. Asked anew: {text}"
 

@@ -1,0 +1,49 @@
+"""The short form of EXPLAIN: price first, and no sentence that the algorithm does not keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe_sql.plan.brief import brief_lines
+from probe_sql.plan.explain import Explanation
+from probe_sql.session import explain_only
+
+POLICY = Path(__file__).parents[1] / "data" / "clinic.toml"
+HAVING = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"
+EARLIER = "It may stop earlier, and then costs less."
+
+
+def lines(sql: str, **options: Any) -> list[str]:
+    explanation = explain_only(sql, POLICY, **options)
+    assert isinstance(explanation, Explanation)
+    return brief_lines(explanation)
+
+
+@pytest.mark.parametrize("algorithm", ["ladder", "probe", "probe-ent", "probe-naive"])
+def test_what_climbs_may_cost_less(algorithm: str) -> None:
+    assert lines(HAVING, algorithm=algorithm, epsilon=0.5)[0] == f"Costs at most ε 0.500. {EARLIER}"
+
+
+def test_what_spends_all_does_not_promise_to_stop() -> None:
+    assert lines(HAVING, spend="all", epsilon=0.1)[0] == "Costs at most ε 0.100."
+
+
+@pytest.mark.parametrize("algorithm", ["naive", "apex"])
+def test_what_draws_once_names_its_price(algorithm: str) -> None:
+    assert EARLIER not in lines(HAVING, algorithm=algorithm)[0]
+
+
+def test_what_needs_more_than_it_may_spend_says_so() -> None:
+    assert lines(HAVING, algorithm="apex", epsilon=1e-6)[0].startswith("This would be denied")
+
+
+def test_everything_fits_the_width_it_is_given() -> None:
+    for width in (60, 80, 120):
+        explanation = explain_only(HAVING + " OR avg(age) < 5", POLICY)
+        assert isinstance(explanation, Explanation)
+        tree = [line for line in brief_lines(explanation, width=width) if "─" in line]
+        assert tree
+        assert all(len(line) <= max(width, 80) for line in tree)

@@ -58,6 +58,9 @@ def planned(sentence: Sentence) -> Plan:
     except ProbeError as error:
         if any(limit in error.what for limit in LIMITS):
             assume(False)
+        # GROUP BY ALL groups by what is selected; a key of HAVING that is not is no key then.
+        if "GROUP BY ALL" in sentence.sql and "reads single rows" in error.what:
+            assume(False)
         raise
 
 

@@ -31,6 +31,7 @@ _LISTED = (
     "on average over the noise at most {bound:g} of the groups listed do not satisfy it (if none"
     " does, about {bound:g} group is listed)"
 )
+_DENIED_TOO = "; there a denied run counts with the groups that more epsilon would have listed"
 _ONE_MORE = ", these and one more taken together"
 _CERTAIN = (
     "with probability {bound:g} every group marked certain satisfies it",
@@ -71,7 +72,8 @@ def both(accuracy: Accuracy, capped: bool, doubt: float | None = None) -> Guaran
     if fpr is not None:
         others.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr) + more)
     if accuracy.fdr is not None:
-        others.append(_LISTED.format(bound=accuracy.fdr) + more)
+        ended = _DENIED_TOO if accuracy.on_exhausted == "deny" else ""
+        others.append(_LISTED.format(bound=accuracy.fdr) + more + ended)
     if doubt is not None:
         others.append(_CERTAIN[accuracy.primary == "fpr"].format(bound=1 - doubt))
     kind = "average and one" if more else "average"

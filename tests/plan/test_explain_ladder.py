@@ -73,6 +73,7 @@ def test_the_bound_on_the_list_is_in_the_promise(policy: Policy) -> None:
     text = str(explain(plan))
     assert "ladder, fnr 0.05, fdr 0.1, epsilon" in text
     assert "on average over the noise at most 0.1 of the groups listed do not satisfy it" in text
+    assert "a denied run counts with the groups that more epsilon would have listed" in text
     assert "fpr" not in explain(plan).as_dict()["accuracy"]
 
 

@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 RUNS ?=
 SAMPLE ?=
 
-# Where an environment forbids it, every process that a test starts would compile the package anew.
+# Where an environment forbids it, every run would rewrite and compile all test modules anew.
 export PYTHONDONTWRITEBYTECODE =
 
 BIN := $(VENV)/bin

@@ -121,7 +121,7 @@ def within(confidence: float, capped: bool) -> Guarantee:
     """Values with margins, each by itself."""
     text = (
         f"Each value lies within its margin of the exact one with probability at least"
-        f" {confidence:g}, taken by itself."
+        f" {confidence:g}, taken by itself; a value without one carries no such promise."
     )
     return _capped(Guarantee(None, None, text), capped)
 

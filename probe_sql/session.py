@@ -37,7 +37,8 @@ from probe_sql.sql.text import read, text_statement
 from probe_sql.vault.addresses import holds_secret
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.memory import sealed
-from probe_sql.vault.runner import Watched, asked_again
+from probe_sql.vault.refusals import WATCHED
+from probe_sql.vault.runner import Watched
 from probe_sql.vault.sources import Spark, identity, is_remote
 from probe_sql.walk import Progress, denied_unread, walk
 
@@ -129,7 +130,7 @@ class Connection:
         """
         arguments.callback(progress)
         if threading.get_ident() in self._watching:
-            raise asked_again()
+            raise WATCHED.error()
         watched = None if progress is None else Watched(progress, self._watching)
         question = self.question(query, parameters, **accuracy)
         if isinstance(question, Script):
@@ -325,7 +326,7 @@ class Connection:
         """End what runs here, and close the database and the ledger if they are this connection's
         own; safe to call twice."""
         if threading.get_ident() in self._watching:
-            raise asked_again()
+            raise WATCHED.error()
         if not self._closed:
             self._closed = True
             self._database.close()

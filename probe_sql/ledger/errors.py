@@ -126,6 +126,16 @@ BAD_RECEIPT = Refusal(
     " or comes from another ledger or process, or the ledger does not say that its scan is over",
     "reserve again",
 )
+NO_RECEIPT = Refusal(
+    "without a receipt nothing can be drawn",
+    "the ledger hands one out when it has durably charged a query",
+    "reserve first",
+)
+USED_RECEIPT = Refusal(
+    "this receipt does not allow a draw",
+    "another query in this process has used it",
+    "reserve again",
+)
 DAMAGED_ANCHOR = Refusal(
     "the ledger's anchor {path} is damaged",
     "it records how far the ledger had come, so the budget that is left cannot be trusted"

@@ -10,11 +10,9 @@ import os
 import re
 from collections.abc import Iterable
 
-from probe_sql.errors import InterfaceError
+from probe_sql.vault import refusals
 
 POSTGRES, SPARK = "postgresql", "spark"
-_PASSFILE = "a password belongs into ~/.pgpass (PGPASSFILE), PGPASSWORD or a service file"
-_FIX = f"postgresql://user@host:5432/database; {_PASSFILE}"
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30}):/", re.I)
 _WORD = re.compile(r"(jdbc|(?:postgres|postgresql|pgsql|psql|pg)(?:\+\w+)?):", re.I)
 _KEY = re.compile(
@@ -50,11 +48,7 @@ def server(text: str) -> str | None:
         what = "an address with a user and a password"
     else:
         return None
-    raise InterfaceError(
-        f"the source looks like {what}, in a form that cannot be opened",
-        why="it is not repeated here, since it may hold a password",
-        fix=_FIX,
-    )
+    raise refusals.OTHER_ADDRESS.error(thing=what)
 
 
 def holds_secret(text: str) -> bool:
@@ -68,8 +62,4 @@ def refuse_secrets(paths: Iterable[str]) -> None:
     """Raise `InterfaceError` for a path of Spark's with credentials in it: paths are shown."""
     for path in paths:
         if _SECRET.search(str(path)) or _LOGIN.search(str(path)):
-            raise InterfaceError(
-                "a path or master of Spark holds credentials",
-                why="paths appear in messages and in the ledger; it is not repeated here",
-                fix="put them into spark-defaults.conf, or into the settings of a SparkSession",
-            )
+            raise refusals.SPARK_SECRETS.error()

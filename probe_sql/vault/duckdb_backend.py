@@ -23,6 +23,7 @@ from probe_sql.scan.render import (
     render_ranking,
     render_thresholds,
 )
+from probe_sql.vault import refusals
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.choosing import ranking
 from probe_sql.vault.duckdb_source import DuckDBSource
@@ -30,7 +31,7 @@ from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.instance import Connection, Instance, rows
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
-from probe_sql.vault.runner import Calls, closed
+from probe_sql.vault.runner import Calls
 from probe_sql.vault.sources import Layout
 from probe_sql.vault.steady import file_marks, replaceable, steadily
 
@@ -78,7 +79,7 @@ class DuckDBBackend:
     def _call(self, progress: Progress | None = None) -> Iterator[Instance]:
         """An instance for one call, which can be interrupted while it waits for it, too."""
         if self._source.pool.closed:
-            raise closed()
+            raise refusals.CLOSED.error()
         with (
             self._calls.call(progress) as watch,
             self._source.pool.lend(watch, self._known) as instance,
@@ -92,7 +93,7 @@ class DuckDBBackend:
     def schemas(self) -> Schemas:
         """The policy's tables and the others of the database, as they were on opening."""
         if self._source.pool.closed:
-            raise closed()
+            raise refusals.CLOSED.error()
         return self._source.schemas
 
     def groups(self, scan: Scan) -> int:

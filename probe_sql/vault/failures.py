@@ -6,12 +6,12 @@ DuckDB's messages quote cells ("Could not convert string 'Alice'"), so none is p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 import duckdb
 
 from probe_sql.errors import Interrupted, OperationalError, ScanError
+from probe_sql.vault.refusals import Said
 
 
 class Failure(Enum):
@@ -45,15 +45,6 @@ def classify(error: BaseException) -> Failure:
 
 UNDRAWN = "no noise was drawn"
 WITHHELD = "its message is withheld, because it may quote a row"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What is told of one class of failure; braces stand for words that are public."""
-
-    what: str
-    why: str | None = None
-    fix: str | None = None
 
 
 # Of a scan, on one engine by name or on any. A class without a row is told as OTHER.
@@ -177,6 +168,4 @@ def opening_error(
 def _said(table: Table, engine: str, failure: Failure, words: Mapping[str, str]) -> Said:
     """The row of a failure: the engine's own, else everyone's, else that of any failure."""
     keys = [(one, kind) for kind in (failure, Failure.OTHER) for one in (engine, "")]
-    row = table[next(key for key in keys if key in table)]
-    texts = (row.what, row.why, row.fix)
-    return Said(*(text and text.format_map(words) for text in texts))  # type: ignore[arg-type]
+    return table[next(key for key in keys if key in table)].filled(words)

@@ -15,8 +15,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.errors import DataError, InternalError
+from probe_sql.errors import InternalError
 from probe_sql.measuring import Ints, Mask
+from probe_sql.vault import refusals
 from probe_sql.vault.memory import Scratch
 from probe_sql.vault.noise import (
     NOISE_LIMIT,
@@ -78,10 +79,7 @@ def _levels(
     slow, _ = exact_rate(epsilon_coarse, delta)
     fast, loss = exact_rate(epsilon_fine, delta)
     if slow > fast:
-        raise DataError(
-            "the finer of two noise levels has the smaller epsilon",
-            why="nothing was drawn; a finer value costs at least as much as a coarser one",
-        )
+        raise refusals.NOT_FINER.error()
     return slow, fast, loss
 
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from probe_sql.errors import Refused
 from probe_sql.plan import identity
 from probe_sql.plan.tally import Scan
 from probe_sql.scan.domain import list_name, long_lists
@@ -22,6 +21,7 @@ from probe_sql.scan.render import (
     render_separate,
 )
 from probe_sql.sql.keys import MAX_GROUPS, points
+from probe_sql.vault import refusals
 from probe_sql.vault.failures import Failure, scan_error
 from probe_sql.vault.listed import make_list, make_released
 from probe_sql.vault.loading import identifier
@@ -114,11 +114,7 @@ class Instance:
             return
         size = math.prod(int(self.execute(sql)[0][0]) for sql in render_key_sizes(scan))
         if size > MAX_GROUPS:
-            raise Refused(
-                f"the key domain has {size:,} groups",
-                why=f"every group of the domain is measured, at most {MAX_GROUPS:,}",
-                fix="group by coarser keys, or declare the combinations in a public table",
-            )
+            raise refusals.TOO_MANY_GROUPS.error(size=size, most=MAX_GROUPS)
 
     def statements(self, scan: Scan, fuse: bool, domain: Domain) -> list[str]:
         """The SQL of a scan; that of the last one is kept, for whoever asks again."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import duckdb
 import numpy as np
 
-from probe_sql.errors import PolicyError, Problem, Refused
+from probe_sql.errors import PolicyError, Problem
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.keys import IntegerKeys, ListKeys
 from probe_sql.policy.kinds import show
@@ -23,6 +23,7 @@ from probe_sql.policy.names import dotted, find
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.scope import Released
 from probe_sql.types import Kind, SqlType
+from probe_sql.vault import refusals
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.loading import identifier
 
@@ -154,12 +155,7 @@ def check_joins(scan: Scan, schemas: Schemas, run: Run) -> None:
             continue
         pair = _twice(join.table.name, compared, run)
         if pair is not None:
-            raise Refused(
-                f"two keys of {join.table.name} are the same to what they are joined with:"
-                f" {pair[0]} and {pair[1]}",
-                why="a row that meets both would count twice",
-                fix=f"join it with a value of the type that {join.table.name} has",
-            )
+            raise refusals.SAME_KEYS.error(table=join.table.name, one=pair[0], other=pair[1])
 
 
 def _declared(table: PublicTable) -> Mapping[str, SqlType]:

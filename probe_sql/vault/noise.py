@@ -19,8 +19,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from probe_sql.errors import DataError
 from probe_sql.measuring import Ints, Mask
+from probe_sql.vault import refusals
 from probe_sql.vault.memory import Scratch
 from probe_sql.vault.randomness import Words
 
@@ -81,17 +81,10 @@ def exact_rate(epsilon: Epsilon, delta: int) -> tuple[Fraction, Fraction]:
     finite = not isinstance(epsilon, float) or math.isfinite(epsilon)
     loss = Fraction(epsilon) if finite else Fraction(0)
     if not 0 < loss <= MAX_EPSILON:
-        raise DataError(
-            f"the noise parameter epsilon is not a number in (0, {MAX_EPSILON}]",
-            why="nothing was drawn; an epsilon beyond that protects nothing",
-            fix="relax the accuracy, or use a coarser granularity",
-        )
+        raise refusals.BAD_EPSILON.error(most=MAX_EPSILON)
     whole = operator.index(delta)
     if whole < 1:
-        raise DataError(
-            "the sensitivity is not a positive integer",
-            why="nothing was drawn; noise is scaled to what one row can change",
-        )
+        raise refusals.BAD_SENSITIVITY.error()
     return loss / whole, loss
 
 
@@ -100,12 +93,7 @@ def digits_needed(rate: Fraction, loss: Fraction) -> int:
     reach = math.ceil((TAIL + math.ceil(loss)) / rate)
     digits = (reach - 1).bit_length()
     if digits > NOISE_BITS:
-        raise DataError(
-            "the noise would not fit into 64-bit integers",
-            why="nothing was drawn; the largest scale, delta/epsilon, that fits is about "
-            f"{NOISE_LIMIT / (TAIL + math.ceil(loss)):.3g}",
-            fix="use a larger epsilon, tighter bounds, or a coarser granularity",
-        )
+        raise refusals.TOO_WIDE.error(scale=NOISE_LIMIT / (TAIL + math.ceil(loss)))
     return digits
 
 

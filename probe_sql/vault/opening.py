@@ -11,9 +11,10 @@ from pathlib import Path
 
 import duckdb
 
-from probe_sql.errors import InterfaceError, PolicyError
+from probe_sql.errors import PolicyError
 from probe_sql.policy import Resources
 from probe_sql.policy.policy import Policy
+from probe_sql.vault import refusals
 from probe_sql.vault.loading import literal
 from probe_sql.vault.sources import Files, Layout
 
@@ -28,8 +29,9 @@ def resources(policy: Policy | None, threads: int | None, memory: str | None) ->
     try:
         return replace(owner, threads=threads, memory=memory)
     except PolicyError as error:
-        problem = error.problems[0]
-        raise InterfaceError(f"{problem.path}: {problem.what}", fix=problem.fix) from None
+        wrong = error.problems[0]
+        words = {"path": wrong.path, "what": wrong.what, "fix": wrong.fix}
+        raise refusals.BAD_LIMIT.error(**words) from None
 
 
 def seconds(limits: Resources) -> float | None:

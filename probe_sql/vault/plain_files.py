@@ -20,8 +20,9 @@ from typing import IO, cast
 
 import duckdb
 
-from probe_sql.errors import OperationalError
+from probe_sql.errors import ProbeError
 from probe_sql.text import normal_name
+from probe_sql.vault import refusals
 
 _DELIMITERS = (",", ";", "\t", "|")
 
@@ -39,16 +40,9 @@ def header(paths: Sequence[Path], wanted: Collection[str]) -> tuple[str, list[st
     assert best is not None
     delimiter = best[2]
     if best[0] == 0:
-        raise OperationalError(
-            f"the first line of {paths[0].name} names no column that the policy declares",
-            why="a CSV file begins with the names of its columns",
-            fix="add that line, or declare the columns in the policy",
-        )
+        raise refusals.NO_HEADER.error(name=paths[0].name)
     if any(line != lines[0] for line in lines):
-        raise OperationalError(
-            "the CSV files do not begin with the same line",
-            why="files of one table have the same columns in the same order",
-        )
+        raise refusals.OTHER_HEADER.error()
     return delimiter, [n.strip() for n in next(csv.reader([lines[0]], delimiter=delimiter), [])]
 
 
@@ -58,13 +52,7 @@ def check_quotes(paths: Iterable[Path], delimiter: str) -> None:
         opener = gzip.open if path.suffix.lower() == ".gz" else open
         with cast(IO[bytes], opener(path, "rb")) as file:
             if not _closed(file, delimiter.encode()):
-                raise OperationalError(
-                    f"a field of {path.name} begins with a quote and does not end with one",
-                    why="all lines up to the next quote would be one row, so that one line could"
-                    " take away thousands",
-                    fix="write the file with a CSV library: a quoted field ends in a quote before"
-                    " the next delimiter or line, and a quote in it is doubled",
-                )
+                raise refusals.OPEN_QUOTE.error(name=path.name)
 
 
 def _closed(lines: Iterable[bytes], delimiter: bytes) -> bool:
@@ -116,15 +104,9 @@ def _types(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
     return {normal_name(column): str(type_) for column, type_, *_ in rows}
 
 
-def _differs(column: str, *found: tuple[Path, str | None]) -> OperationalError:
+def _differs(column: str, *found: tuple[Path, str | None]) -> ProbeError:
     said = [
         f"{'missing' if type_ is None else type_} in {path.parent.name}/{path.name}"
         for path, type_ in found
     ]
-    return OperationalError(
-        f"the files of one table differ: {column} is {' and '.join(said)}",
-        why="values would be cast to one type while they are read, and a single row could decide"
-        " whether a query fails",
-        fix=f"write the files again with {column} in one type, or give them as a DuckDB view with"
-        " TRY_CAST",
-    )
+    return refusals.FILES_DIFFER.error(column=column, one=said[0], other=said[1])

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
+from probe_sql.vault import refusals
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.runner import TICK, Watch, asked_again
+from probe_sql.vault.runner import TICK, Watch
 
 
 class Lendable(Protocol):
@@ -63,7 +64,7 @@ class Pool(Generic[T]):
         """
         thread = threading.get_ident()
         if thread in self._holders:
-            raise asked_again()
+            raise refusals.WATCHED.error()
         member = self._take(watch, known)
         self._holders.add(thread)
         try:
@@ -149,7 +150,7 @@ class Pool(Generic[T]):
         Raises `InterfaceError` where a `progress` asks for it: the work would wait for itself.
         """
         if threading.get_ident() in self._holders:
-            raise asked_again()
+            raise refusals.WATCHED.error()
         with self._closing:
             with self._changed:
                 self._closed = True

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from probe_sql.errors import InterfaceError, InternalError, OperationalError, ProbeError
+from probe_sql.errors import InternalError, ProbeError
 from probe_sql.measuring import Ints
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Resources, Table
@@ -25,6 +25,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape, signed
 from probe_sql.text import normal_name
 from probe_sql.types import SqlType
+from probe_sql.vault import refusals
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.failures import Failure, scan_error
 from probe_sql.vault.opening import seconds
@@ -34,13 +35,8 @@ from probe_sql.vault.postgres_checks import (
     BEHIND,
     COLUMNS,
     WITHHELD,
-    alike,
     column_type,
-    computed,
     forbidden,
-    hidden,
-    unfixed,
-    unreadable,
 )
 from probe_sql.vault.postgres_link import KEEP, READ, Bounded, Link, Rows, Statement, connected
 from probe_sql.vault.runner import Watch
@@ -87,20 +83,14 @@ class PostgresRemote:
             " has_database_privilege(current_database(), 'TEMPORARY') AND NOT pg_is_in_recovery(),"
             " (SELECT reset_val FROM pg_settings WHERE name = 'statement_timeout')"
         )
-        statement: Statement = (sql, [self._address.schema])
+        address = self._address
+        statement: Statement = (sql, [address.schema])
         encoding, missing, keep, limit = self._done(link, [statement])[0][0]
-        self._timeout = shorter(self._address.timeout, limit)
+        self._timeout = shorter(address.timeout, limit)
         if encoding != "UTF8":
-            raise OperationalError(
-                f"the database {self._address.database} is not in the encoding UTF8",
-                why="texts would be compared and measured in another way than declared",
-                fix="copy it into a database with ENCODING 'UTF8'",
-            )
+            raise refusals.OTHER_ENCODING.error(database=address.database)
         if missing:
-            raise OperationalError(
-                f"the database {self._address.database} has no schema {self._address.schema}",
-                fix="name one that it has: postgresql://.../name?schema=public",
-            )
+            raise refusals.NO_SCHEMA.error(database=address.database, schema=address.schema)
         return bool(keep)
 
     def _another(self) -> Link | None:
@@ -196,19 +186,19 @@ class PostgresRemote:
         if link.run([probe], Watch()) is Failure.DENIED:
             shown: Statement = ("SELECT set_config('row_security', 'on', true)", ())
             denied = link.run([shown, probe], Watch()) is Failure.DENIED
-            raise unreadable(table) if denied else hidden(table)
+            raise (refusals.UNREADABLE_VIEW if denied else refusals.HIDDEN).error(table=table)
 
     def _check_rows(self, link: Link, table: Table, shape: Shape) -> None:
         behind: Statement = (BEHIND, [self._address.schema, shape.name])
         foreign, volatile, raising = self._done(link, [behind])[0][0]
         if foreign or volatile:
-            raise unfixed(table.name, foreign)
+            raise (refusals.FOREIGN if foreign else refusals.VOLATILE).error(table=table.name)
         if raising:
-            raise computed(table.name)
+            raise refusals.COMPUTED.error(table=table.name)
         person = find({name: name for name in shape.columns}, table.unit.column or "")
         probe: Statement = (self._engine.nothing(shape.name, person), ())
         if link.run([probe], Watch()) is Failure.OTHER:
-            raise alike(table.name, str(person))
+            raise refusals.ALIKE.error(table=table.name, column=person)
 
     def public(self, table: str, columns: Mapping[str, SqlType]) -> Sequence[Sequence[str | None]]:
         """All rows of a public table as text, column by column, in a form DuckDB reads."""
@@ -313,10 +303,7 @@ def open_postgres(url: str, limits: Resources | None = None) -> PostgresRemote:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise InterfaceError(
-            "PostgreSQL needs the library psycopg, which is not installed",
-            fix='pip install "probe-sql[postgres]"',
-        ) from None
+        raise refusals.NO_PSYCOPG.error() from None
     allowed = Resources() if limits is None else limits
     address = read_address(url)
     limit = seconds(allowed)

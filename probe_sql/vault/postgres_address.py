@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from probe_sql.errors import InterfaceError, OperationalError
+from probe_sql.errors import ProbeError
+from probe_sql.vault import refusals
 
 _TIMEOUT = "30min"
 _SCHEMA = "public"
@@ -88,20 +89,13 @@ def read_address(url: str) -> Address:
     except (ProgrammingError, ValueError):
         parameters = {}
     if not parameters:
-        raise _unreadable()
+        raise refusals.UNREADABLE_URL.error()
     timeout = ours.get("statement_timeout", _TIMEOUT)
     if not _DURATION.fullmatch(timeout):
-        raise InterfaceError(
-            "statement_timeout is a number with a unit",
-            fix="statement_timeout=90s, 30min or 2h; 0 for no limit",
-        )
+        raise refusals.BAD_TIMEOUT.error()
     known = {**_DEFAULTS, **{k: v for k, v in parameters.items() if v is not None}}
     if known["options"]:  # a backslash or a quote may hide what libpq makes of it
-        raise InterfaceError(
-            "the URL holds settings of the session",
-            why="they would decide what a scan sees; it has settings of its own",
-            fix="leave options=... out; the owner can set what a role needs with ALTER ROLE",
-        )
+        raise refusals.SESSION_SETTINGS.error()
     known["client_encoding"] = "UTF8"
     return Address(known, ours.get("schema") or _SCHEMA, timeout)
 
@@ -123,58 +117,39 @@ def _parts(url: str) -> _Parts:
     """
     found = _URL.fullmatch(url.strip())
     if found is None or any("@" in (part or "") for part in (found["path"], found["query"])):
-        raise _unreadable()
+        raise refusals.UNREADABLE_URL.error()
     login, at, hosts = found["login"].rpartition("@")
     if "@" in login or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
-        raise _unreadable()
+        raise refusals.UNREADABLE_URL.error()
     try:
         options = parse_qsl(found["query"] or "", keep_blank_values=True, strict_parsing=False)
     except ValueError:
-        raise _unreadable() from None
+        raise refusals.UNREADABLE_URL.error() from None
     return _Parts(login + at, hosts, found["path"] or "", tuple(options))
 
 
-def _unreadable() -> InterfaceError:
-    return InterfaceError(
-        "the URL of the PostgreSQL database cannot be read",
-        why="it is not repeated here, since it may hold a password",
-        fix="postgresql://user@host:5432/database?schema=public; in a password write %40 for @, "
-        "%2F for /, %3A for :, %3F for ? and %23 for #",
-    )
+# Words that a server's text has together, and what they mean; the first row that fits counts.
+_MEANT = (
+    (("password",), refusals.LOCKED_OUT),
+    (("authentication",), refusals.LOCKED_OUT),
+    (("pg_hba",), refusals.LOCKED_OUT),
+    (("role", "not exist"), refusals.NO_ROLE),
+    (("database", "not exist"), refusals.NO_DATABASE),
+    (("SSL",), refusals.NO_TLS),
+    (("certificate",), refusals.NO_TLS),
+)
 
 
-def unreachable(address: Address, error: Exception) -> OperationalError:
+def unreachable(address: Address, error: Exception) -> ProbeError:
     """What to say where connecting failed: the server's text is looked at, never repeated.
 
     No row was read by then. Words of the server in another language give the general text.
     """
-    words = str(error)
-    role = address.parameters.get("user") or "the operating system's user"
-    if "password" in words or "authentication" in words or "pg_hba" in words:
-        return OperationalError(
-            f"the server at {address.server} did not let {role} in",
-            why="the password is missing or wrong, or pg_hba.conf has no rule for this client",
-            fix="put it into ~/.pgpass or PGPASSWORD, or into the URL; %40 stands for @",
-        )
-    if "role" in words and "not exist" in words:
-        return OperationalError(
-            f"the server at {address.server} has no role {role}",
-            fix="ask its administrator for a role that may SELECT from the tables",
-        )
-    if "database" in words and "not exist" in words:
-        return OperationalError(
-            f"the server at {address.server} has no database {address.database}",
-            fix="check the name after the last / of the URL",
-        )
-    if "SSL" in words or "certificate" in words:
-        return OperationalError(
-            f"the server at {address.server} answers, but no encrypted connection came about",
-            why=f"with sslmode={address.parameters.get('sslmode') or 'prefer'}: the server has no "
-            "TLS, or its certificate, or ours, was not accepted",
-            fix="check sslmode, sslrootcert and the host's name in the certificate",
-        )
-    return OperationalError(
-        f"the PostgreSQL server at {address.server} could not be reached",
-        why="nothing answers there, or it does not accept connections now",
-        fix="check host and port, that the server runs, and that sslmode is what it wants",
+    text = str(error)
+    fitting = (row for words, row in _MEANT if all(word in text for word in words))
+    return next(fitting, refusals.UNREACHABLE).error(
+        server=address.server,
+        database=address.database,
+        role=address.parameters.get("user") or "the operating system's user",
+        sslmode=address.parameters.get("sslmode") or "prefer",
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from probe_sql.errors import OperationalError
+from probe_sql.errors import ProbeError
 from probe_sql.types import Kind, SqlType, parse_type
+from probe_sql.vault import refusals
 
 # Nodes of a view's rule that cannot raise for a row, by both names where versions differ.
 # `CoerceViaIO`, subqueries, aggregates, functions in FROM, DISTINCT and the rest are not here.
@@ -121,71 +122,11 @@ SELECT
 """
 
 
-def hidden(table: str) -> OperationalError:
-    """The error where row-level security applies to the role, or to the owner of a view."""
-    return OperationalError(
-        f"the table {table} is under row-level security, which hides rows from this role",
-        why="answers would be about the rows that the role happens to see, perhaps none of them",
-        fix="ask the owner for a view that shows the rows to be asked about, owned by a role that "
-        "sees all of them; or for a role of its own with BYPASSRLS",
-    )
-
-
-def forbidden(table: str, column: str | None = None) -> OperationalError:
+def forbidden(table: str, column: str | None = None) -> ProbeError:
     """The role may not read a table, or one of its columns."""
     what = table if column is None else f"the column {column} of {table}"
     granted = "SELECT" if column is None else f"SELECT ({column})"
-    return OperationalError(
-        f"the server does not let this role read {what}",
-        why="it is there, but the role has no right to SELECT it",
-        fix=f"ask the owner to GRANT {granted} ON {table}, and USAGE on its schema, to the role",
-    )
-
-
-def unreadable(table: str) -> OperationalError:
-    """The error where the role may name the table, and not read it."""
-    return OperationalError(
-        f"the server does not let this role read {table}",
-        why="it is a view whose owner may not read what it shows",
-        fix="ask the owner to GRANT SELECT to the owner of the view",
-    )
-
-
-def unfixed(table: str, foreign: bool) -> OperationalError:
-    """The error where two scans of one query could see different rows, or a row that is two."""
-    if foreign:
-        return OperationalError(
-            f"the table {table} is a foreign table, or shows one",
-            why="all of a query must see one state of the rows, which another server does not "
-            "promise, nor that it shows all of them",
-            fix="connect to the server where the rows are, or to a materialized view of them",
-        )
-    return OperationalError(
-        f"the view {table} may show other values each time it is read",
-        why="it samples rows, or calls a function that is VOLATILE, such as random()",
-        fix="use a materialized view",
-    )
-
-
-def computed(table: str) -> OperationalError:
-    """The error where reading a row could raise, so that a failing query would tell of it."""
-    return OperationalError(
-        f"the view {table} computes, and its rows are computed anew by every query",
-        why="what it computes may fail for one row, and whether a query fails must not tell of it. "
-        "Views of columns, constants, comparisons, CASE, coalesce, joins and UNION ALL are read "
-        "as they are; casts, arithmetic, functions, subqueries, groups and virtual columns not",
-        fix=f"CREATE MATERIALIZED VIEW instead: its rows are computed once. Or make {table} a "
-        "table, with GENERATED ALWAYS AS (...) STORED for what is computed",
-    )
-
-
-def alike(table: str, column: str) -> OperationalError:
-    """The error where the type of the person's column has no equality."""
-    return OperationalError(
-        f"people in {table} cannot be told apart by {column}",
-        why="PostgreSQL cannot say of two values of its type whether they are equal",
-        fix="name another column in unit, or show this one as text in a materialized view",
-    )
+    return refusals.FORBIDDEN.error(what=what, granted=granted, table=table)
 
 
 def column_type(name: str, kind: str, builtin: bool, modifier: int) -> SqlType:

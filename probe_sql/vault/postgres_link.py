@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from probe_sql.errors import OperationalError
+from probe_sql.errors import ProbeError
+from probe_sql.vault import refusals
 from probe_sql.vault.failures import Failure
 from probe_sql.vault.postgres_address import Address, unreachable
 from probe_sql.vault.runner import Runner, Watch
@@ -138,7 +139,7 @@ def connected(address: Address) -> Link:
     import psycopg
 
     connection: psycopg.Connection[Any] | None = None
-    failure: OperationalError | None = None
+    failure: ProbeError | None = None
     try:
         connection = psycopg.connect(
             **address.parameters,
@@ -149,13 +150,12 @@ def connected(address: Address) -> Link:
         connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
     except psycopg.Error as error:
         failure = unreachable(address, error)
-    if failure is not None or connection is None:
+    if failure is not None:
         if connection is not None:
             connection.close()
-        raise failure or OperationalError("the server could not be reached")
+        raise failure
+    assert connection is not None
     if connection.info.server_version < _OLDEST * 10_000:
         connection.close()
-        raise OperationalError(
-            f"the server is older than PostgreSQL {_OLDEST}", fix="update the server"
-        )
+        raise refusals.OLD_SERVER.error(oldest=_OLDEST)
     return Link(connection, address.timeout)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from probe_sql.errors import InterfaceError
+from probe_sql.vault import refusals
 from probe_sql.vault.backend import Progress
 from probe_sql.vault.failures import Failure, classify, scan_error
 
@@ -63,7 +63,7 @@ class Calls:
         watch = Watch(progress, limit=self._limit)
         with self._changed:
             if self._closed:
-                raise closed()
+                raise refusals.CLOSED.error()
             self._threads[watch] = threading.get_ident()
         try:
             yield watch
@@ -85,7 +85,7 @@ class Calls:
         """
         with self._changed:
             if threading.get_ident() in self._threads.values():
-                raise asked_again()
+                raise refusals.WATCHED.error()
             self._closed = True
             for watch in self._threads:  # once: what tidies up afterwards runs
                 watch.cancelled.set()
@@ -220,20 +220,6 @@ class Watched:
             raise
         finally:
             self._watching.discard(thread)
-
-
-def asked_again() -> InterfaceError:
-    """What is raised where a `progress` uses the connection whose scan it watches."""
-    return InterfaceError(
-        "a progress function cannot use the connection that it watches",
-        why="the connection does one thing at a time, and it waits for that function",
-        fix="raise an exception in it to cancel the scan, or connect a second time",
-    )
-
-
-def closed() -> InterfaceError:
-    """What is raised where a database is used after it was closed."""
-    return InterfaceError("the database is closed", fix="connect again")
 
 
 class _Job(Generic[C, T]):

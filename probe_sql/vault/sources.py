@@ -15,17 +15,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.policy.policy import Policy
 from probe_sql.types import SqlType
-from probe_sql.vault import postgres_address
+from probe_sql.vault import postgres_address, refusals
 from probe_sql.vault.addresses import POSTGRES, refuse_secrets, server
 
 _PARQUET = (".parquet", ".pq", ".parq")
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FRAMES = ("pyarrow", "pandas", "polars")
 FRAMES = "frames"  # the name of all sources that have none of their own
-_FIX = "give a DuckDB database, Parquet or CSV files, an Arrow table, or a frame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,46 +154,35 @@ def classify(source: Any) -> Source:
         return _on_disk(os.fspath(source))
     library = type(source).__module__.partition(".")[0]
     if library not in _FRAMES:
-        raise InterfaceError(f"a source of type {type(source).__name__} cannot be opened", fix=_FIX)
+        raise refusals.OTHER_TYPE.error(type=type(source).__name__)
     return Frame(library, source)
 
 
 def _table_source(value: Any) -> Files | Frame:
     found = classify(value)
     if isinstance(found, Database):
-        raise InterfaceError(
-            "a database is not the source of one table",
-            why=f"{found.path.name} holds tables of its own",
-            fix="give the database as the source itself, or files and frames by table name",
-        )
+        raise refusals.DATABASE_AS_TABLE.error(name=found.path.name)
     return found
 
 
 def _on_disk(name: str | bytes) -> Source:
     text = os.fsdecode(name)
     if server(text) is not None:
-        raise InterfaceError(
-            "a server is not the source of one table", fix="give its address as the source itself"
-        )
+        raise refusals.SERVER_AS_TABLE.error()
     format_ = _format(text)
     path = Path(text)
     if not path.exists() and glob.has_magic(text):
         paths = sorted(Path(found) for found in glob.glob(text, recursive=True))
         if not paths:
-            raise OperationalError(f"no file matches {text}", fix="check the pattern")
+            raise refusals.NO_MATCH.error(pattern=text)
         if format_ is None:
-            raise InterfaceError(
-                f"the pattern {text} does not say what the files are",
-                fix="end it in .parquet or .csv",
-            )
+            raise refusals.UNKNOWN_PATTERN.error(pattern=text)
         return _files(format_, paths)
     if not path.exists():
-        raise OperationalError(f"there is no file {text}", fix="check the path")
+        raise refusals.NO_FILE.error(path=text)
     check_lake(path)
     if path.is_dir():
-        raise OperationalError(
-            f"{text} is a directory", fix=f"write a pattern: {text.rstrip('/')}/*.parquet"
-        )
+        raise refusals.DIRECTORY.error(path=text, pattern=f"{text.rstrip('/')}/*.parquet")
     _check_regular(path)
     format_ = format_ or _sniffed(path)
     if format_ == "duckdb":
@@ -224,11 +211,8 @@ def _check_regular(path: Path) -> None:
     if stat.S_ISREG(mode):
         return
     names = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    raise OperationalError(
-        f"{path} is {names.get(stat.S_IFMT(mode), 'a device')}, not a file",
-        why="rows are read again for every query",
-        fix="give regular files",
-    )
+    thing = names.get(stat.S_IFMT(mode), "a device")
+    raise refusals.IRREGULAR.error(path=path, thing=thing)
 
 
 def check_lake(path: Path) -> None:
@@ -238,13 +222,7 @@ def check_lake(path: Path) -> None:
     """
     name = table_format(str(path))
     if name is not None:
-        raise OperationalError(
-            f"{path} belongs to a table of {name}",
-            why=f"which of its files count is in the table's {name} log; read as plain files,"
-            " rows that were deleted or replaced would come back",
-            fix="read it with Spark, as a table of its catalog (spark:...), or export its rows"
-            " to Parquet files elsewhere",
-        )
+        raise refusals.LAKE.error(path=path, format=name)
 
 
 def _format(text: str) -> str | None:
@@ -260,16 +238,12 @@ def _sniffed(path: Path) -> str:
         with path.open("rb") as file:
             start = file.read(12)
     except OSError:
-        raise OperationalError(
-            f"the file {path} cannot be read", fix="check its permissions"
-        ) from None
+        raise refusals.UNREADABLE_FILE.error(path=path) from None
     if start[8:12] == b"DUCK":
         return "duckdb"
     if start[:4] == b"PAR1":
         return "parquet"
-    raise OperationalError(
-        f"{path} is neither a DuckDB database nor a Parquet or CSV file", fix=_FIX
-    )
+    raise refusals.OTHER_FILE.error(path=path)
 
 
 def _only_table(source: Any, policy: Policy | None) -> str:
@@ -280,12 +254,8 @@ def _only_table(source: Any, policy: Policy | None) -> str:
         return Path(os.fsdecode(os.fspath(source))).name.partition(".")[0].strip("*?_-") or "data"
     if len(policy.tables) == 1:
         return next(iter(policy.tables))
-    names = ", ".join(policy.tables)
-    first = next(iter(policy.tables))
-    raise InterfaceError(
-        f"the policy has {len(policy.tables)} private tables and the source is one",
-        why=f"it could be any of {names}",
-        fix=f'say which is which: {{"{first}": ..., ...}}',
+    raise refusals.SEVERAL_TABLES.error(
+        count=len(policy.tables), names=", ".join(policy.tables), first=next(iter(policy.tables))
     )
 
 

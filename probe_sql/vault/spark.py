@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from probe_sql.errors import InternalError, OperationalError, ProbeError
+from probe_sql.errors import InternalError, ProbeError
 from probe_sql.measuring import Ints
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Table
@@ -24,6 +24,7 @@ from probe_sql.scan.spark.engine import SPARK
 from probe_sql.sql.forms.spark_build import from_spark, spark_type
 from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType
+from probe_sql.vault import refusals
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.exact import wipe
 from probe_sql.vault.failures import Failure, opening_error, scan_error
@@ -253,7 +254,7 @@ class SparkRemote:
     def _view(self, table: str) -> str:
         view = find(self._views, table)
         if view is None:
-            raise OperationalError(f"Spark has no table {table}", fix="check its name")
+            raise refusals.NO_SPARK_TABLE.error(table=table)
         return view
 
     def _run(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from probe_sql.errors import OperationalError
+from probe_sql.vault import refusals
 from probe_sql.vault.sources import table_format
 
 # What the formats call their own list of files, which follows their log.
@@ -43,12 +43,7 @@ def check_files(session: Any, frame: Any, table: str) -> None:
     Privacy: rows that were deleted by a log alone, which is not read here, would come back.
     """
     if repeated(file_marks(frame)):
-        raise OperationalError(
-            f"the table {table} reads a file twice",
-            why="a link leads to another of its files, or its pattern names one twice: each row "
-            "would count as two",
-            fix="remove the link from the folder, or name each file once",
-        )
+        raise refusals.FILE_TWICE.error(table=table)
     known: dict[str, Sequence[str] | None] = {}
 
     def names(folder: str) -> Sequence[str] | None:
@@ -63,7 +58,7 @@ def check_files(session: Any, frame: Any, table: str) -> None:
         for folder in sorted(folders):
             format_ = table_format(folder, names)
             if format_ is not None:
-                raise _more_than_files(table, format_)
+                raise refusals.SPARK_LAKE.error(table=table, format=format_, reader=format_.lower())
 
 
 def _same(path: str) -> object:
@@ -75,15 +70,6 @@ def _same(path: str) -> object:
             return path
         return (state.st_dev, state.st_ino)
     return path
-
-
-def _more_than_files(table: str, format_: str) -> OperationalError:
-    return OperationalError(
-        f"the table {table} is one of {format_}, and was to be read as plain Parquet files",
-        why="its log says which of the files are rows; without it, rows that were deleted return",
-        fix=f"pass a SparkSession with {format_}'s extension, in which {table} is a table or view: "
-        f"session.read.format('{format_.lower()}').load(path).createOrReplaceTempView('{table}')",
-    )
 
 
 def _locations(frame: Any) -> Iterator[Any]:

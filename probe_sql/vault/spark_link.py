@@ -15,12 +15,12 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from probe_sql.errors import InterfaceError, OperationalError, ProbeError
+from probe_sql.errors import ProbeError
 from probe_sql.scan.spark.engine import SETTINGS
+from probe_sql.vault import refusals
 from probe_sql.vault.failures import Failure
 from probe_sql.vault.sources import Spark
 
-_INSTALL = 'pip install "probe-sql[spark]", and install Java 17 or later'
 # For a context that is started here. Its log could quote rows, its pages show plans.
 _CONTEXT = {
     "spark.app.name": "probe-sql",
@@ -71,11 +71,7 @@ class Link:
         if base is None:
             base = self._started()
         elif not hasattr(base, "newSession") or not hasattr(base, "_jsparkSession"):
-            raise InterfaceError(
-                "this object is not a session of Spark that can be used",
-                why="the scan needs the session of a driver in this process, not a remote one",
-                fix="pass SparkSession.builder.getOrCreate(), or name a master",
-            )
+            raise refusals.NO_SESSION.error()
         self._base = base
         self._session = base.newSession()
         for name, value in SETTINGS.items():
@@ -103,15 +99,11 @@ class Link:
 
     def _check_master(self, running: Any, master: str | None) -> None:
         if master not in (None, running.master):
-            raise InterfaceError(
-                "another Spark context runs in this process, with another master",
-                why="a process has one context",
-                fix="pass its SparkSession, or stop it before connecting",
-            )
+            raise refusals.OTHER_MASTER.error()
 
     def _start(self, pyspark: Any) -> Any:
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-            raise InterfaceError("Spark needs Java, and there is none", fix=_INSTALL)
+            raise refusals.NO_JAVA.error()
         builder = pyspark.sql.SparkSession.builder
         if self._source.master is not None:
             builder = builder.master(self._source.master)
@@ -123,11 +115,7 @@ class Link:
         except Exception:  # its text may hold anything; what follows is ours
             failed = True
         assert failed
-        raise OperationalError(
-            "Spark could not be started",
-            why="Java is older than 17, the master cannot be reached, or a setting is wrong",
-            fix="start pyspark from the shell with the same master: it says why",
-        )
+        raise refusals.NOT_STARTED.error()
 
     def close(self) -> None:
         """Leave the context; stop it if it was started here and nobody else uses it."""
@@ -153,7 +141,7 @@ class Link:
     def begin(self) -> Any:
         """Our session, for work that starts now in this thread and can be cancelled."""
         if self._session is None:
-            raise InterfaceError("the database is closed", fix="connect again")
+            raise refusals.CLOSED.error()
         silence()
         self._asked = False
         self._session.sparkContext.setJobGroup(self._group, "probe-sql", interruptOnCancel=True)
@@ -195,7 +183,7 @@ def library() -> Any:
     except ImportError:
         pyspark = None
     if pyspark is None:
-        raise InterfaceError("Spark needs the package pyspark", fix=_INSTALL)
+        raise refusals.NO_PYSPARK.error()
     return pyspark
 
 

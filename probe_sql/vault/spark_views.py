@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from probe_sql.errors import OperationalError
+from probe_sql.vault import refusals
 
 _STEPS = {
     "SubqueryAlias", "View", "Project", "Filter", "Join", "Union", "Distinct", "ResolvedHint",
@@ -38,13 +38,7 @@ def check_view(_session: Any, frame: Any, table: str) -> None:
     Privacy: what is not known to be total counts as failing, also where Spark's own names change.
     """
     if not _total(frame._jdf.queryExecution().analyzed()):
-        raise OperationalError(
-            f"the view {table} computes what could fail for a row",
-            why="whether a query fails must not tell of a row; a view keeps the mode in which it "
-            "was made, and under ANSI a CAST or a sum raises; functions of one's own may, too",
-            fix="write try_cast, try_add and the like in the view, or make it while "
-            f"spark.sql.ansi.enabled is false; or save {table} as a table or Parquet files",
-        )
+        raise refusals.SPARK_COMPUTED.error(table=table)
 
 
 def _total(plan: Any) -> bool:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from probe_sql.errors import OperationalError
+from probe_sql.vault import refusals
 
 fcntl: Any = None  # without such locks, what a killed process leaves stays
 with suppress(ImportError):
@@ -76,12 +76,7 @@ def open_workplace(spill: Path | None) -> Workplace:
     try:
         return Workplace(private(base / f"probe-sql-{user}"))
     except OSError:
-        raise OperationalError(
-            f"the directory {base} cannot hold what scans spill",
-            why="it is missing or cannot be written, or somebody else has made probe-sql's place"
-            " in it",
-            fix='name another in the policy: [engine] with spill = "/var/tmp"',
-        ) from None
+        raise refusals.NO_SPILL.error(base=base) from None
 
 
 @contextmanager

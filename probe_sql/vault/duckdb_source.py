@@ -24,6 +24,7 @@ from probe_sql.vault.instance import Connection, Instance, rows
 from probe_sql.vault.loading import CATALOG, WHOLE, Step, attach, identifier, load, load_into
 from probe_sql.vault.opening import resources, seconds, set_limits, wall_in
 from probe_sql.vault.pool import Pool
+from probe_sql.vault.reading import ReadingLock
 from probe_sql.vault.sources import Frame, Layout
 from probe_sql.vault.workplace import open_workplace
 
@@ -35,7 +36,8 @@ class DuckDBSource:
     into a database in the workplace, which all of them attach read-only.
 
     Privacy: each instance is walled in and locked before it is lent. One that is opened later sees
-    what the first one saw: if a file has changed since, there is no later one.
+    what the first one saw: if a file has changed since, there is no later one. No DuckDB writes a
+    database while it is open here (`reading`).
     """
 
     def __init__(
@@ -51,7 +53,10 @@ class DuckDBSource:
         self.seconds = seconds(self._limits)
         self._numbers = count()
         self._contents: dict[str, str] = {}  # digests of public tables, which do not change
+        self._reading: ReadingLock | None = None
         try:
+            if layout.database is not None:
+                self._reading = ReadingLock(layout.database.path)
             self.people = BoundedTables(layout, policy, self._workplace.path / "bounded")
             self._copy: Path | None = None
             self._marks = read_once(layout)
@@ -67,7 +72,7 @@ class DuckDBSource:
                 first.close()
                 raise
         except BaseException:
-            self._workplace.close()
+            self._end()
             raise
         self.pool: Pool[Instance] = Pool(first, self._another, self._limits.scans)
 
@@ -168,7 +173,12 @@ class DuckDBSource:
     def close(self) -> None:
         """End what runs, close all instances and remove what was spilled; safe to call twice."""
         self.pool.close()
+        self._end()
+
+    def _end(self) -> None:
         self._workplace.close()
+        if self._reading is not None:
+            self._reading.close()
 
 
 def _schemas(connection: Connection) -> Schemas:

@@ -52,8 +52,8 @@ def steadily(read: Callable[[], T], marks: Callable[[], object], discard: Callab
 def replaceable(private: Mapping[str, Files | Frame], table: Table) -> Sequence[Path]:
     """The files that a scan of the table reads and that somebody may replace meanwhile.
 
-    None for a database, which nobody can write while it is open, nor for rows that were
-    copied: those of CSV files and frames, and the bounded ones of people.
+    None for a database, which no DuckDB can write while it is open (`reading`), nor for rows that
+    were copied: those of CSV files and frames, and the bounded ones of people.
     """
     source = find(private, table.name)
     if table.unit.column is not None or not isinstance(source, Files):

@@ -1,8 +1,13 @@
-"""What every test gets: reproducible examples, a state directory of its own, a place in line."""
+"""What every test gets: reproducible examples, a state directory of its own, a place in line, and
+`probe-sql` as a function."""
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -55,3 +60,30 @@ def _own_state_home(
 def data_dir() -> Path:
     """The directory of files that tests read, `tests/data`."""
     return Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a run of the command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ending]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `probe-sql` in this process; `stdin` is what is piped into it."""
+    from probe_sql.cli.main import main  # not for those who never run it
+
+    def call(*arguments: str, stdin: str = "") -> Ending:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return Ending(code, captured.out, captured.err)
+
+    return call

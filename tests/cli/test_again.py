@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from probe_sql.cli.shell import Shell
-from tests.cli.conftest import STEADY, Run
+from tests.cli.conftest import STEADY
+from tests.conftest import Run
 
 MARIA = ("--analyst", "maria")
 SQL = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 12000"

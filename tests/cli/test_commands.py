@@ -14,7 +14,8 @@ import pytest
 
 from probe_sql.cli.arguments import COMMANDS, EXIT_CODES
 from probe_sql.owner import DEMO_QUERY, build_demo
-from tests.cli.conftest import COMMON, STEADY, Run
+from tests.cli.conftest import COMMON, STEADY
+from tests.conftest import Run
 
 DB = ("clinic.duckdb", "--analyst", "maria")
 POLICY = Path(__file__).parent.parent / "data" / "clinic.toml"

@@ -20,7 +20,7 @@ from probe_sql.cli.show import show_answer
 from probe_sql.errors import PolicyError, ProbeError, Problem, Span, underline
 from probe_sql.loss import Loss
 from probe_sql.text import csv_field, in_html, in_json, markdown, visible, visible_lines
-from tests.cli.conftest import Run
+from tests.conftest import Run
 
 HOSTILE = {
     "escape": "\x1b]0;owned\x07\x1b[2J", "C1": "\x9b31mred", "delete": "a\x7f\x08\x08b",
@@ -124,7 +124,8 @@ SHOWN = [text for name, text in HOSTILE.items() if name != "surrogate"]
 @pytest.mark.usefixtures("clinic")
 def test_explain_notices_and_ledger_of_hostile_queries(run: Run) -> None:
     clause = "WITH ACCURACY (fnr = 0.4, algorithm = 'naive', epsilon = 0.01)"
-    for text in SHOWN:
+    # Every character is looked at, so several texts may share a query.
+    for text in ("".join(SHOWN[first : first + 6]) for first in range(0, len(SHOWN), 6)):
         sql = (
             f'SELECT disease AS "{text}" FROM patients WHERE disease_type = {quoted(text)} '
             f"GROUP BY disease HAVING count(*) FILTER (WHERE ward = {quoted(text)}) > 1900 {clause}"

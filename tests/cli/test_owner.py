@@ -17,7 +17,8 @@ from probe_sql.owner import check, draft
 from probe_sql.policy import json_schema
 from probe_sql.session import connect
 from probe_sql.vault.failures import Failure, scan_error
-from tests.cli.conftest import STEADY, Run
+from tests.cli.conftest import STEADY
+from tests.conftest import Run
 
 
 def test_a_draft_is_toml_that_decides_nothing(clinic: Path, run: Run) -> None:

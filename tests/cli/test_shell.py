@@ -9,7 +9,8 @@ import pytest
 
 from probe_sql.cli.dots import DOTS, HABITS, REFUSED
 from probe_sql.cli.shell import habitual
-from tests.cli.conftest import COMMON, STEADY, Run
+from tests.cli.conftest import COMMON, STEADY
+from tests.conftest import Run
 
 DB = ("clinic.duckdb", "--analyst", "maria")
 

@@ -22,6 +22,7 @@ from probe_sql.serve.users import (
     remove_user,
     users_file,
 )
+from tests.conftest import Run
 
 pytest.importorskip("scramp", reason="passwords need scramp (probe-sql[serve])")
 
@@ -89,12 +90,12 @@ def test_a_terminal_asks_twice_and_shows_nothing(clinic: Path) -> None:
     ],
 )
 def test_mistakes_are_said(
-    clinic: Path, words: list[str], stdin: str, code: int, says: str
+    clinic: Path, run: Run, words: list[str], stdin: str, code: int, says: str
 ) -> None:
-    ended = user(clinic, *words, stdin=stdin)
-    assert ended.returncode == code
-    assert says in ended.stderr
-    assert "Traceback" not in ended.stderr
+    ended = run("user", str(clinic), *words, stdin=stdin)
+    assert ended.code == code
+    assert says in ended.err
+    assert "Traceback" not in ended.err
 
 
 def test_names_have_one_form_and_do_not_differ_in_case_only(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from probe_sql.vault.noise import Sampler
 
 POLICY = """
 [budget]
-epsilon = 10000.0
+epsilon = 1000000.0
 per_query = 1000.0
 [tables.visits]
 unit = {unit}
@@ -90,24 +90,42 @@ class Watched(Connection):
     losses: list[float]
 
 
-@contextmanager
-def watched(folder: Path, unit: str) -> Iterator[Watched]:
-    policy = parse_policy(POLICY.format(unit=UNITS[unit]))
-    backend = open_backend({"visits": visits()}, policy, threads=1)
-    typed = policy.with_types(backend.schemas())
-    ledger = Ledger.open(folder / "a.ledger", budget=typed.budget, identity="a")
-    database = Database(backend, typed, ledger, Sampler(SeededWords(7)))
-    with Watched(database) as db, pytest.MonkeyPatch.context() as patch:
-        db.losses = []
-        patch.setattr(walk, "VaultMeter", partial(Noting, db.losses))
-        try:
-            yield db
-        finally:
-            faults.install(None)
+Opened = Callable[[str], AbstractContextManager[Watched]]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    """Connections to one database for each unit, every one with noise from the same seed."""
+    databases: dict[str, Database] = {}
+
+    def open_database(unit: str) -> Database:
+        policy = parse_policy(POLICY.format(unit=UNITS[unit]))
+        backend = open_backend({"visits": visits()}, policy, threads=1)
+        typed = policy.with_types(backend.schemas())
+        path = tmp_path_factory.mktemp(unit) / "a.ledger"
+        ledger = Ledger.open(path, budget=typed.budget, identity="a")
+        return Database(backend, typed, ledger, Sampler(SeededWords(7)))
+
+    @contextmanager
+    def watched(unit: str) -> Iterator[Watched]:
+        if unit not in databases:
+            databases[unit] = open_database(unit)
+        db = Watched(replace(databases[unit], sampler=Sampler(SeededWords(7))))
+        with pytest.MonkeyPatch.context() as patch:
+            db.losses = []
+            patch.setattr(walk, "VaultMeter", partial(Noting, db.losses))
+            try:
+                yield db
+            finally:
+                faults.install(None)
+
+    yield watched
+    for database in databases.values():
+        database.close()
 
 
 def both(db: Watched, sql: str, **options: Any) -> tuple[Explanation, Answer]:
-    explained, answer = db.explain(sql, **options), db.sql(sql, **options)
+    explained, answer = db.explain(sql, **options), db.sql(sql, fresh=True, **options)
     assert isinstance(explained, Explanation)
     assert isinstance(answer, Answer)
     assert answer.status == "answered", str(answer)
@@ -147,20 +165,20 @@ CELLS = list(product(NAMES, ("fnr", "fpr"), ("rate", "group"), UNITS))
 
 @pytest.mark.parametrize(("algorithm", "primary", "scope", "unit"), CELLS)
 def test_explain_promises_and_prices_what_the_answer_does(
-    tmp_path: Path, algorithm: str, primary: str, scope: str, unit: str
+    opened: Opened, algorithm: str, primary: str, scope: str, unit: str
 ) -> None:
     asked = {**EASY, **RATES[primary], "primary": primary, "fpr_scope": scope}
     asked["algorithm"] = algorithm
-    with watched(tmp_path, unit) as db:
+    with opened(unit) as db:
         for sql in (ALONE, BARE, SHOWN, REPEATED):
             assert differences(*both(db, sql, **asked), db.losses) == []
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_the_first_of_several_steps_is_told(tmp_path: Path, unit: str) -> None:
+def test_the_first_of_several_steps_is_told(opened: Opened, unit: str) -> None:
     """How many steps an atom takes is decided by noise: fewer leave more for the atoms after."""
     asked = {**EASY, **RATES["fnr"], "algorithm": "probe-ent", "steps": 3}
-    with watched(tmp_path, unit) as db:
+    with opened(unit) as db:
         explained, answer = both(db, BARE, **asked)
     first, *later = (step for step in answer.privacy.trace if step.phase == 1)
     named = {
@@ -179,10 +197,10 @@ def test_the_first_of_several_steps_is_told(tmp_path: Path, unit: str) -> None:
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("primary", ["fnr", "fpr"])
 def test_values_beside_a_condition_that_needs_no_draw_are_priced(
-    tmp_path: Path, unit: str, primary: str
+    opened: Opened, unit: str, primary: str
 ) -> None:
     sql = "SELECT ward, sum(age) FROM visits GROUP BY ward HAVING count(*) >= 0"
-    with watched(tmp_path, unit) as db:
+    with opened(unit) as db:
         # A bound that no draw could keep does not matter where nothing is drawn for it.
         explained, answer = both(db, sql, margin=5000, primary=primary, fpr=0.9)
     assert explained.guarantee == answer.privacy.guarantee
@@ -202,9 +220,9 @@ BEYOND: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("case", BEYOND)
-def test_explain_keeps_its_word_beyond_the_paper(tmp_path: Path, case: str, unit: str) -> None:
+def test_explain_keeps_its_word_beyond_the_paper(opened: Opened, case: str, unit: str) -> None:
     asked = {"epsilon": 900.0, **BEYOND[case]}
-    with watched(tmp_path, unit) as db:
+    with opened(unit) as db:
         for sql in (ALONE, BARE, SHOWN, REPEATED):
             explained, answer = both(db, sql, **asked)
             assert differences(explained, answer, db.losses) == []
@@ -213,9 +231,9 @@ def test_explain_keeps_its_word_beyond_the_paper(tmp_path: Path, case: str, unit
 
 
 @pytest.mark.parametrize("epsilon", [900.0, 0.05])
-def test_an_answer_that_marks_keeps_one_of_the_two_promises(tmp_path: Path, epsilon: float) -> None:
+def test_an_answer_that_marks_keeps_one_of_the_two_promises(opened: Opened, epsilon: float) -> None:
     asked = {"fnr": 0.02, "fdr": 0.3, "on_exhausted": "mark", "epsilon": epsilon}
-    with watched(tmp_path, "row") as db:
+    with opened("row") as db:
         explained, answer = both(db, BARE, **asked)
     first, last = explained.guarantee.split(" Or, if the budget ends first: ")
     assert answer.privacy.guarantee == (first if epsilon > 1 else last)
@@ -234,8 +252,8 @@ FIGURES = "count(*), sum(age), avg(age), count_if(age > 60) / count(*)"
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("case", VALUES)
-def test_explain_prices_values_and_says_their_margins(tmp_path: Path, case: str, unit: str) -> None:
-    with watched(tmp_path, unit) as db:
+def test_explain_prices_values_and_says_their_margins(opened: Opened, case: str, unit: str) -> None:
+    with opened(unit) as db:
         for columns in ("count(*)", "count(*), sum(age)", FIGURES):
             sql = f"SELECT ward, {columns} FROM visits GROUP BY ward"
             explained, answer = both(db, sql, **{"epsilon": 900.0, **VALUES[case]})

@@ -61,7 +61,8 @@ ROWS = {
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("name", ROWS)
 def test_values_follow_the_law(name: str, share: Fraction) -> None:
-    rank, runs = Rank(0, share, 0, 19), 20_000
+    # Telling two laws apart takes more runs than keeping to one.
+    rank, runs = Rank(0, share, 0, 19), 20_000 if name == "spread" else 4_000
     beyond = {Fraction(1): 2, Fraction(0): -2}.get(share, 0)
     found = ranked(ROWS[name], runs)
     sampler = Sampler(SeededWords(7))

@@ -26,6 +26,7 @@ MAX_LINES = 450
 # A room may import itself and what stands above it.
 ROOMS = (
     "text",
+    "markup",
     "grid",
     "errors",
     "arguments",

@@ -47,8 +47,8 @@ def run_server(arguments: Namespace, policy: str) -> int:
     import asyncio
 
     try:
-        from probe_sql.serve.connection import Limits
-        from probe_sql.serve.door import Opening
+        from probe_sql.serve.limits import Limits
+        from probe_sql.serve.opening import Opening
         from probe_sql.serve.server import serve
     except ImportError:
         raise InterfaceError(

@@ -6,37 +6,16 @@ import asyncio
 import contextlib
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from probe_sql.errors import Interrupted
-from probe_sql.serve import types
-from probe_sql.serve.messages import Field
-from probe_sql.serve.reports import Complaint
+from probe_sql.serve.complaints import Complaint
 
-Row = Sequence[Any]
+T = TypeVar("T")
 _GLANCE = 0.02  # seconds between two looks at what still runs
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a statement gives: a tag, its columns (None: it has no rows), rows and remarks.
-
-    `size` is about how many bytes a session keeps with it.
-    """
-
-    tag: str
-    fields: tuple[Field, ...] | None = None
-    rows: Sequence[Row] = ()
-    notices: tuple[str, ...] = ()
-    charged: float = 0.0
-    size: int = 0
-
-    @classmethod
-    def of_texts(cls, tag: str, name: str, lines: Sequence[str]) -> Result:
-        """A column of texts."""
-        return cls(tag, (Field(name, types.TEXT),), [(line,) for line in lines])
 
 
 class Stop:
@@ -159,3 +138,16 @@ class Turns:
             queue.remove(turn)
             if not queue:
                 del self._waiting[analyst]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Where work is done: threads, and who has a turn to use one."""
+
+    threads: Executor
+    turns: Turns
+
+    async def run(self, who: str, stop: Stop, work: Callable[[], T]) -> T:
+        """Do work in a thread, when it is this one's turn."""
+        async with self.turns.turn(who, stop):
+            return await asyncio.get_running_loop().run_in_executor(self.threads, work)

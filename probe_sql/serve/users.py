@@ -41,12 +41,12 @@ class Verifier:
     iterations: int
 
     @classmethod
-    def of(cls, password: str) -> Self:
-        """Make the verifier of a password, with a fresh salt."""
+    def of(cls, password: str, salt: bytes | None = None, iterations: int = ITERATIONS) -> Self:
+        """Make the verifier of a password, with a fresh salt unless one is given."""
         scramp = _scramp()
         try:
             made = scramp.ScramMechanism().make_auth_info(
-                password, iteration_count=ITERATIONS, salt=os.urandom(_SALT)
+                password, iteration_count=iterations, salt=salt or os.urandom(_SALT)
             )
         except scramp.ScramException:
             raise InterfaceError(
@@ -54,6 +54,14 @@ class Verifier:
                 fix="use letters, digits and punctuation",
             ) from None
         return cls(*made)
+
+    def fits(self, password: str) -> bool:
+        """Whether this is the password; it takes as long for one that is not."""
+        try:
+            given = Verifier.of(password, self.salt, self.iterations)
+        except InterfaceError:  # no client could send it, so nobody has it
+            return False
+        return hmac.compare_digest(given.stored_key, self.stored_key)
 
     def dump(self) -> list[Any]:
         """The verifier as JSON."""

@@ -19,8 +19,8 @@ from probe_sql.owner import build_demo
 
 pytest.importorskip("scramp", reason="the server needs scramp (probe-sql[serve])")
 
-from probe_sql.serve.connection import Limits
-from probe_sql.serve.door import Opening
+from probe_sql.serve.limits import Limits
+from probe_sql.serve.opening import Opening
 from probe_sql.serve.server import Server
 from probe_sql.serve.users import add_user, beside
 

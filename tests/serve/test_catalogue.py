@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from probe_sql.serve.catalogue import is_about_catalogue
-from probe_sql.serve.statements import statement
+from probe_sql.serve.postgres.catalogue import is_about_catalogue
+from probe_sql.serve.postgres.statements import statement
 from tests.serve.conftest import COMMON, Running
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")

@@ -16,10 +16,10 @@ import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.serve.analyst import Answers
-from probe_sql.serve.auth import Patience
-from probe_sql.serve.connection import Limits
-from probe_sql.serve.door import Opening, check_opening
-from probe_sql.serve.server import Log
+from probe_sql.serve.limits import Limits
+from probe_sql.serve.log import Log
+from probe_sql.serve.opening import Opening, check_opening
+from probe_sql.serve.patience import Patience
 from probe_sql.serve.users import add_user, change_password, remove_user
 from tests.serve import raw
 from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
@@ -248,7 +248,7 @@ def test_encrypted_connections_work_and_are_required_off_this_machine(serve: Ser
     with psycopg.connect(served.address(sslmode="require"), autocommit=True) as db:
         assert db.pgconn.ssl_in_use
         assert db.execute(COMMON).fetchone()[0] == "common cold"
-    served.server.tls_required = True  # as --host of another address does
+    served.server.house.tls_required = True  # as --host of another address does
     with pytest.raises(psycopg.OperationalError, match="encrypted connections only"):
         psycopg.connect(served.address(sslmode="disable"))
 
@@ -329,7 +329,7 @@ def test_a_wrong_cancel_key_ends_nothing_and_waits_longer_each_time(serve: Serve
         assert served.log.count("wrong cancel key") == 4
         client.send(raw.query("SHOW server_encoding"))
         assert client.letters() == "TDCZ"
-    assert served.server._cancels.wait("", "127.0.0.1") > 0.1
+    assert served.server.postgres._cancels.wait("", "127.0.0.1") > 0.1
 
 
 def test_sockets_that_vanish_are_forgotten(serve: Serve) -> None:
@@ -338,7 +338,7 @@ def test_sockets_that_vanish_are_forgotten(serve: Serve) -> None:
         with socket.create_connection((served.host, served.port)) as one:
             one.setblocking(True)
     time.sleep(0.3)
-    assert not served.server._conversations
+    assert not served.server.postgres._conversations
     psycopg.connect(served.address()).close()
 
 

@@ -7,12 +7,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
-from probe_sql.serve import statements
-from probe_sql.serve.connection import Conversation
-from probe_sql.serve.desk import Desk
+from probe_sql.serve.guest import Guest
+from probe_sql.serve.postgres import statements
+from probe_sql.serve.postgres.connection import Conversation
+from probe_sql.serve.turns import Stop
 from probe_sql.serve.users import add_user, remove_user
 from tests.serve import raw
 from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
@@ -31,7 +34,7 @@ def steps(served: Running, work: Callable[[], object]) -> int:
         nonlocal had
         while True:
             await asyncio.sleep(0)
-            had += any(one.busy for one in served.server._conversations.values())
+            had += any(guest.is_busy for guest in served.server.house.guests)
 
     task = asyncio.run_coroutine_threadsafe(other(), served.loop)
     try:
@@ -115,31 +118,32 @@ def test_no_long_text_is_read_where_others_wait(
     ("taken", "ends"),
     [
         (None, ("FATAL", "57P01")),
-        ((Desk, "end"), ("FATAL", "57P01")),
-        ((Conversation, "_go_on"), ("ERROR", "57014")),
+        ((Guest, "stoppable", lambda *_: nullcontext(Stop())), ("FATAL", "57P01")),
+        ((Conversation, "_go_on", lambda _: None), ("ERROR", "57014")),
     ],
-    ids=["neither", "desk", "conversation"],
+    ids=["neither", "guest", "conversation"],
 )
 def test_who_is_removed_while_rows_wait_is_charged_no_more(
     serve: Serve,
     monkeypatch: pytest.MonkeyPatch,
-    taken: tuple[type, str] | None,
+    taken: tuple[type, str, Any] | None,
     ends: tuple[str, str],
 ) -> None:
-    """The conversation ends, and the desk begins nothing: each alone is enough for the budget."""
+    """The conversation ends, and the guest begins nothing: each alone is enough for the budget."""
     if taken is not None:
-        monkeypatch.setattr(*taken, lambda *_: None)
+        monkeypatch.setattr(*taken)
     served = serve()
     before = remaining(served)
     with raw.Raw(served.host, served.port) as client:
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         client.log_in("maria", PASSWORD)
-        until(lambda: len(served.server._conversations) == 1)
-        (talk,) = served.server._conversations.values()
+        until(lambda: len(served.server.postgres._conversations) == 1)
+        (talk,) = served.server.postgres._conversations.values()
+        (guest,) = served.server.house.guests
         client.send(raw.query(f"{WIDE}; {COMMON}"))
         until(lambda: not talk._wire._writable.is_set())
         remove_user(served.users, "maria")
-        until(lambda: talk._ending is not None)
+        until(lambda: guest.over is not None)
         said = raw.error_of(client.until("E"))
     assert (said["S"], said["C"]) == ends
     assert '"answer"' not in served.log

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import OperationalError
-from probe_sql.serve import desk
-from probe_sql.serve import server as serving
-from probe_sql.serve.connection import Limits
-from probe_sql.serve.door import Opening, check_opening
-from probe_sql.serve.shelf import MEMORY
-from probe_sql.serve.statements import statement
+from probe_sql.serve import limits as limiting
+from probe_sql.serve.limits import Limits
+from probe_sql.serve.opening import Opening, check_opening
+from probe_sql.serve.postgres import asking, desk
+from probe_sql.serve.postgres.shelf import MEMORY
+from probe_sql.serve.postgres.statements import statement
 from probe_sql.serve.turns import Stop
 from probe_sql.vault.failures import Failure, scan_error
 from tests.serve import raw
@@ -28,7 +28,7 @@ WARDS = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 10"
 
 
 def children(served: Running) -> list[int]:
-    return [process.pid for process in served.server._facts._idle]
+    return [process.pid for process in served.server.postgres._facts._idle]
 
 
 # --- memory ------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_types_of_parameters_are_guessed_so_often_and_no_more(served: Running) -
     places = [place for place, letter in enumerate(query) if letter == "?"]
     with raw.Raw(served.host, served.port) as client:
         client.log_in("maria", PASSWORD)
-        desks = [one.desk for one in served.server._conversations.values()]
+        desks = [one.desk for one in served.server.postgres._conversations.values()]
         analyst = next(one.analyst for one in desks if one is not None)
         plans = 0
         question = analyst.session.question
@@ -129,7 +129,7 @@ def test_types_of_parameters_are_guessed_so_often_and_no_more(served: Running) -
             return question(*given, **more)
 
         vars(analyst.session)["question"] = counted
-        analyst.parameter_types(query, places, [0] * 40, {}, Stop())
+        asking.parameter_types(analyst, query, places, [0] * 40, {}, Stop())
     assert plans == 50
 
 
@@ -162,9 +162,9 @@ def test_connections_leave_files_for_scans(monkeypatch: pytest.MonkeyPatch) -> N
             asked.append(wanted)
             cls.soft = wanted[0]
 
-    monkeypatch.setattr(serving, "_resource", Few)
-    assert serving.files_for(1000) == 400
-    assert serving.files_for(50) == 50
+    monkeypatch.setattr(limiting, "_resource", Few)
+    assert limiting.files_for(1000) == 400
+    assert limiting.files_for(50) == 50
     assert asked == [(700, 700)]
 
 
@@ -188,7 +188,7 @@ def test_another_spelling_of_a_name_is_no_way_around_the_wait(serve: Serve) -> N
     for name in ("maria", "\uff4daria", "m\uff41ria"):  # the same letters, wide
         with raw.Raw(served.host, served.port) as client:
             assert raw.error_of(client.log_in(name, "wrong password"))["C"] == "28P01"
-    [(failures, _)] = served.server._patience._failures.values()
+    [(failures, _)] = served.server.house._patience._failures.values()
     assert failures == 3
 
 
@@ -219,7 +219,7 @@ def failing(serve: Serve) -> Any:
 
     def start(who: str, **opening: object) -> Running:
         served = serve(**opening)
-        session = served.server._session
+        session = served.server.house._session
 
         def made(user: str) -> Any:
             found = session(user)
@@ -231,7 +231,7 @@ def failing(serve: Serve) -> Any:
                 vars(found._database.backend)["measure"] = fail
             return found
 
-        vars(served.server)["_session"] = made
+        vars(served.server.house)["_session"] = made
         return served
 
     return start

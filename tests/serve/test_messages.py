@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe_sql.errors import SqlError
-from probe_sql.serve import messages as m
-from probe_sql.serve import types as t
+from probe_sql.serve.postgres import messages as m
+from probe_sql.serve.postgres import types as t
 
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 

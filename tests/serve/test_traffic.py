@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from probe_sql.owner import record
-from probe_sql.serve import types
-from probe_sql.serve.connection import Limits
+from probe_sql.serve.limits import Limits
+from probe_sql.serve.postgres import types
 from probe_sql.serve.users import add_user
 from tests.audit.test_hostile import corpus
 from tests.serve import raw

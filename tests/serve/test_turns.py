@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from probe_sql.errors import Interrupted
-from probe_sql.serve.reports import Complaint
+from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.turns import Stop, Turns
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from probe_sql.catalogue import use_of
 from probe_sql.policy import Column, Policy, PublicTable, Table
-from probe_sql.serve import types
-from probe_sql.serve.catalogue_tables import CLASSES, SETTINGS
+from probe_sql.serve.postgres import types
+from probe_sql.serve.postgres.catalogue_tables import CLASSES, SETTINGS
 
 _PUBLIC, _CATALOGUE, _STANDARD = 2200, 11, 13  # OIDs of schemas
 _FIRST = 16384  # OID of the first table

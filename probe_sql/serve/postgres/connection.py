@@ -6,32 +6,33 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from probe_sql.errors import ProbeError
-from probe_sql.serve import messages as m
-from probe_sql.serve import types
-from probe_sql.serve.auth import MECHANISM, Login, Refused, new_key
-from probe_sql.serve.desk import Desk
-from probe_sql.serve.messages import ProtocolError
-from probe_sql.serve.portals import check_formats
-from probe_sql.serve.reports import Complaint, error_report, notice, sqlstate
-from probe_sql.serve.settings import Settings, options_of
-from probe_sql.serve.turns import Result, Row
+from probe_sql.serve.complaints import Complaint, sqlstate
+from probe_sql.serve.guest import Guest
+from probe_sql.serve.house import WRONG, House, Visit
+from probe_sql.serve.postgres import messages as m
+from probe_sql.serve.postgres import types
+from probe_sql.serve.postgres.auth import MECHANISM, Login, Refused, new_key
+from probe_sql.serve.postgres.desk import Desk, Means
+from probe_sql.serve.postgres.messages import ProtocolError
+from probe_sql.serve.postgres.portals import check_formats
+from probe_sql.serve.postgres.reports import error_report, notice
+from probe_sql.serve.postgres.results import Result, Row
+from probe_sql.serve.postgres.settings import Settings, options_of
+from probe_sql.serve.postgres.wire import Gone, Wire
 from probe_sql.serve.users import Verifier, normal
-from probe_sql.serve.wire import Gone, Wire
 
 _CHUNK = 1 << 15  # bytes of rows that are sent at a time
 _NO_SETTINGS = frozenset({"user", "database", "options", "replication"})
 
 
-class House(Protocol):
-    """What a conversation needs of the server."""
+class Porch(Protocol):
+    """What a conversation needs of its door."""
 
-    limits: Limits
-    login: bool
-    tls_required: bool
+    house: House
+    means: Means
 
     async def encrypt(self, wire: Wire) -> None:
         """Answer a request for TLS, and go on with it where there is a certificate."""
@@ -39,64 +40,39 @@ class House(Protocol):
     async def cancel(self, address: str, wanted: m.Cancel) -> None:
         """Cancel what another conversation runs, if the key is right."""
 
-    def verifier(self, user: str) -> Verifier:
-        """The verifier of a name, known or not; raises where the door is closed."""
-
-    async def patience(self, user: str, address: str) -> None:
-        """Wait as long as earlier failures ask for."""
-
-    def tried(self, user: str, address: str, *, right: bool) -> None:
-        """Remember how a login ended."""
-
-    def desk(self, user: str, database: str, settings: Settings, wire: Wire) -> Desk:
-        """A desk for a user who has logged in; raises where there is no such database."""
-
-    def log(self, event: str, **facts: str | int | None) -> None:
-        """Write an event into the log."""
-
 
 class Conversation:
     """The state machine of one connection."""
 
-    def __init__(self, wire: Wire, house: House, process: int) -> None:
+    def __init__(self, wire: Wire, porch: Porch, visit: Visit, process: int) -> None:
         self._wire = wire
-        self._house = house
+        self._porch = porch
+        self._house = porch.house
+        self._limits = porch.house.limits
+        self._visit = visit
         self._task: asyncio.Task[None] | None = None
-        self._waits = False
         self._skipping = False
         self._ending: Complaint | None = None
         self._came = 0.0  # when the message came that is being handled
         self.process = process
         self.key = new_key()
-        self.user: str | None = None  # None until the login is over
-        self.verifier: Verifier | None = None
+        self.guest: Guest | None = None  # None until the login is over
         self.desk: Desk | None = None
 
     # --- from outside ---
 
-    def end(self, code: str, why: str) -> None:
-        """End this conversation: at once if it is idle, else with the statement that runs."""
-        self._ending = self._ending or Complaint(code, why)
-        if self.desk is not None:
-            self.desk.end(why)
-        if self._waits and self._task is not None:
-            self._task.cancel()
-
-    @property
-    def address(self) -> str:
-        """Where the client is."""
-        return self._wire.address
-
-    @property
-    def busy(self) -> bool:
-        """Whether a statement runs."""
-        return self.desk is not None and not self._waits
+    def leave(self, ending: Complaint | None = None) -> None:
+        """End this conversation, in which nothing runs."""
+        if self._ending is None:
+            self._ending = ending or (None if self.guest is None else self.guest.over)
+            if self._task is not None:
+                self._task.cancel()
 
     async def run(self) -> None:
         """Talk with the client until either leaves."""
         self._task = asyncio.current_task()
         try:
-            async with asyncio.timeout(self._house.limits.login_seconds):
+            async with asyncio.timeout(self._limits.login_seconds):
                 begun = await self._begin()
             if begun:
                 await self._talk()
@@ -113,7 +89,9 @@ class Conversation:
                 self._wire.write(error_report(self._ending, fatal=True))
             self._wire.close()
             if self.desk is not None:
-                await self.desk.leave()
+                self.desk.end_portals()
+            if self.guest is not None:
+                await self._house.leave(self.guest)
 
     # --- startup and login ---
 
@@ -133,13 +111,20 @@ class Conversation:
         unknown = [name for name in parameters if name.startswith("_pq_.")]
         if startup.minor or unknown:
             self._wire.write(m.negotiate(0, unknown))
-        if self._house.login:
-            await self._log_in(user)
+        database = parameters.get("database", user)
+        verifier = await self._log_in(user) if self._house.login else None
         self._wire.write(m.authentication(0))
         settings = Settings(user)
         self._configure(settings, parameters)
-        self.desk = self._house.desk(user, parameters.get("database", user), settings, self._wire)
-        self.user = user
+        if database != self._house.name:
+            raise Complaint(
+                "3D000", f'database "{database}" does not exist', fix=f"dbname={self._house.name}"
+            )
+        self.guest = self._house.enter(
+            user, verifier, ended=self.leave, present=lambda: self._wire.alive
+        )
+        self._visit.known = True
+        self.desk = Desk(self.guest, settings, self._porch.means)
         for name, value in settings.reported().items():
             self._wire.write(m.parameter_status(name, value))
         self._wire.write(m.key_data(self.process, self.key) + m.ready(self.desk.state))
@@ -149,24 +134,24 @@ class Conversation:
     async def _startup(self) -> m.Startup | None:
         for _ in range(4):  # GSS, TLS, and the startup itself: nobody needs more
             size = struct.unpack("!I", await self._wire.read(4))[0]
-            if not 8 <= size <= self._house.limits.login_bytes:
+            if not 8 <= size <= self._limits.login_bytes:
                 raise ProtocolError("the first message has an impossible length")
             first = m.decode_first(await self._wire.read(size - 4))
             match first:
                 case m.Startup():
                     return first
                 case m.Cancel():
-                    await self._house.cancel(self._wire.address, first)
+                    await self._porch.cancel(self._wire.address, first)
                     return None
                 case m.GssRequest():
                     self._wire.write(b"N")
                 case m.TlsRequest():
                     if self._wire.encrypted:
                         raise ProtocolError("the connection is encrypted already")
-                    await self._house.encrypt(self._wire)
+                    await self._porch.encrypt(self._wire)
         raise ProtocolError("too many requests before the startup message")
 
-    async def _log_in(self, user: str) -> None:
+    async def _log_in(self, user: str) -> Verifier:
         address = self._wire.address
         verifier = self._house.verifier(user)
         await self._house.patience(user, address)
@@ -177,15 +162,14 @@ class Conversation:
             proof = login.last(await self._sasl())
         except Refused:
             self._house.tried(user, address, right=False)
-            raise Complaint("28P01", "the user or the password is wrong") from None
-        if self._house.verifier(user) != verifier:  # removed or changed meanwhile
-            raise Complaint("28P01", "the user or the password is wrong")
+            raise Complaint("28P01", WRONG) from None
+        self._house.confirm(user, verifier)
         self._house.tried(user, address, right=True)
-        self.verifier = verifier
         self._wire.write(m.authentication(12, proof))
+        return verifier
 
     async def _sasl(self) -> bytes:
-        message = await self._message(self._house.limits.login_bytes)
+        message = await self._message(self._limits.login_bytes)
         if not isinstance(message, m.Sasl):
             raise ProtocolError("a message of another kind came while logging in")
         return message.body
@@ -209,45 +193,48 @@ class Conversation:
         size = struct.unpack("!I", head[1:])[0] - 4
         if not 0 <= size <= most:
             raise ProtocolError("a message has an impossible length")
-        async with asyncio.timeout(self._house.limits.message_seconds):
+        async with asyncio.timeout(self._limits.message_seconds):
             return m.decode(head[:1], await self._wire.read(size))
 
     def _go_on(self) -> None:
         """Raise where the conversation is to end: nothing more is begun, charged or sent."""
-        if self._ending is not None:
+        assert self.guest is not None
+        if self.guest.over is not None:
+            self._ending = self.guest.over
             raise self._ending
 
-    async def _next(self) -> m.Message:
-        await asyncio.sleep(0)  # others have a turn, however many messages came at once
-        self._go_on()
-        self._waits = True
-        try:
-            async with asyncio.timeout(self._house.limits.idle_seconds):
-                return await self._message(self._house.limits.message_bytes)
-        finally:
-            self._waits = False
-
     async def _talk(self) -> None:
-        while not isinstance(message := await self._next(), m.Terminate):
-            # Between an error and Sync nothing is executed, so nothing is charged.
-            if self._skipping and not isinstance(message, m.Sync):
-                continue
-            self._came = asyncio.get_running_loop().time()
-            try:
-                await self._handle(message)
-            except (Gone, ProtocolError, TimeoutError):
+        assert self.guest is not None
+        while True:
+            self._go_on()
+            message = await self._message(self._limits.message_bytes)
+            if isinstance(message, m.Terminate):
+                return
+            with self.guest.busy():
+                await self._answer(message)
+                await asyncio.sleep(0)  # others have a turn, however many messages came at once
+
+    async def _answer(self, message: m.Message) -> None:
+        """Handle one message, and wait until the client has read enough of what it gives."""
+        # Between an error and Sync nothing is executed, so nothing is charged.
+        if self._skipping and not isinstance(message, m.Sync):
+            return
+        self._came = asyncio.get_running_loop().time()
+        try:
+            await self._handle(message)
+        except (Gone, ProtocolError, TimeoutError):
+            raise
+        except Exception as error:
+            if error is self._ending:
                 raise
-            except Exception as error:
-                if error is self._ending:
-                    raise
-                self._fail(error, message)
-            await self._drain()
+            self._fail(error, message)
+        await self._drain()
 
     def _fail(self, error: Exception, message: m.Message) -> None:
         assert self.desk is not None
         self.desk.failed()
         code = sqlstate(error) if isinstance(error, ProbeError) else type(error).__name__
-        self._house.log("error", user=self.user, process=self.process, code=code)
+        self._house.log("error", user=self.desk.guest.user, process=self.process, code=code)
         self._wire.write(error_report(error))
         if isinstance(message, m.Query):
             self._wire.write(m.ready(self.desk.state))
@@ -255,7 +242,7 @@ class Conversation:
             self._skipping = True
 
     async def _drain(self) -> None:
-        async with asyncio.timeout(self._house.limits.message_seconds):
+        async with asyncio.timeout(self._limits.message_seconds):
             await self._wire.drain()
         self._go_on()
 
@@ -330,25 +317,23 @@ class Conversation:
 
     @contextlib.asynccontextmanager
     async def _in_step(self, paced: bool) -> AsyncIterator[None]:
-        """Leave the block at a multiple of the pace after the message came, however it ends.
-
-        Privacy: answers, denials, errors, time-outs and what was cancelled leave alike, so that a
-        client learns of a scan's time how many multiples it took, and no more.
-        """
-        pace, loop = self._house.limits.pace, asyncio.get_running_loop()
-        try:
+        """Leave the block in step with the guest's pace, if what runs may scan."""
+        assert self.guest is not None
+        if not paced:
             yield
+            return
+        try:
+            async with self.guest.in_step(self._came):
+                yield
         finally:
-            if paced and pace:
-                await asyncio.sleep(pace - (loop.time() - self._came) % pace)
-                self._came = loop.time()
+            self._came = asyncio.get_running_loop().time()
 
     def _remark(self, result: Result, told: Mapping[str, str]) -> None:
         assert self.desk is not None
         for text in result.notices:
             self._wire.write(notice(text))
         if result.charged:
-            self._house.log("answer", user=self.user, process=self.process)
+            self._house.log("answer", user=self.desk.guest.user, process=self.process)
         for name, value in self.desk.settings.reported().items():
             if told[name] != value:
                 self._wire.write(m.parameter_status(name, value))
@@ -370,26 +355,3 @@ class Conversation:
                 waiting.clear()
                 await self._drain()
         self._wire.write(bytes(waiting))
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much a client may take: seconds, bytes, numbers of connections and questions.
-
-    How many scan at once is the policy's `[engine] scans`.
-    """
-
-    login_seconds: float = 60.0
-    login_bytes: int = 10_000
-    strangers: int = 100  # connections that have not logged in
-    strangers_each: int = 50  # of those from one address
-    connections: int = 1000
-    connections_each: int = 100  # of one user
-    idle_seconds: float = 3600.0
-    message_seconds: float = 60.0  # from the first to the last byte of a message, or of a result
-    message_bytes: int = 1_000_000
-    statement_seconds: float = 600.0
-    result_rows: int = 1_000_000
-    waiting: int = 100  # questions
-    pace: float = 0.0  # seconds: answers leave at multiples of it after the question came
-    drain_seconds: float = 30.0

@@ -6,25 +6,23 @@ fetching on and closing are free.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from probe_sql.errors import NotSupportedError, ProbeError, Span, SqlError
-from probe_sql.serve import statements as sql
-from probe_sql.serve import types
-from probe_sql.serve.analyst import Analyst
-from probe_sql.serve.catalogue import Facts, is_about_catalogue
-from probe_sql.serve.messages import Bind, Field, format_of
-from probe_sql.serve.portals import Part, Portal, Prepared, check_formats, in_order
-from probe_sql.serve.reports import Complaint
-from probe_sql.serve.settings import OWN, Settings
-from probe_sql.serve.statements import Statement
-from probe_sql.serve.turns import Result, Stop, Turns
-from probe_sql.session import Connection
+from probe_sql.serve.complaints import Complaint
+from probe_sql.serve.guest import Guest
+from probe_sql.serve.postgres import asking, types
+from probe_sql.serve.postgres import statements as sql
+from probe_sql.serve.postgres.catalogue import Facts, is_about_catalogue
+from probe_sql.serve.postgres.messages import Bind, Field, format_of
+from probe_sql.serve.postgres.portals import Part, Portal, Prepared, check_formats, in_order
+from probe_sql.serve.postgres.results import Result
+from probe_sql.serve.postgres.settings import OWN, Settings
+from probe_sql.serve.postgres.statements import Statement
+from probe_sql.serve.turns import Lane, Stop
 
 T = TypeVar("T")
 Fields = tuple[Field, ...] | None
@@ -39,65 +37,29 @@ Command = Callable[["Desk", Statement, Sequence[Any]], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """Where work is done: threads, and who has a turn to use one."""
-
-    threads: Executor
-    turns: Turns
-
-
-@dataclass(slots=True)
 class Means:
-    """What the sessions of a server share: lanes for questions that scan, for what only plans, and
-    for the catalogue, which `facts` is; and the statements of a session by their first word."""
+    """What the desks of a door share: the catalogue, the lane of questions about it, and the
+    statements of a session by their first word."""
 
-    scans: Lane
-    plans: Lane
+    facts: Callable[[], Facts]
     look_ups: Lane
-    facts: Facts
     commands: Mapping[str, Command]
-    statement_seconds: float
-    present: Callable[[], bool] = field(default=lambda: True)
 
 
 class Desk:
     """One session of one analyst; `state` is I (idle), T (in a transaction) or E (it failed)."""
 
-    def __init__(self, analyst: Analyst, settings: Settings, means: Means) -> None:
-        self.analyst = analyst
+    def __init__(self, guest: Guest, settings: Settings, means: Means) -> None:
+        self.guest = guest
+        self.analyst = guest.analyst
         self.settings = settings
         self.state = "I"
         self._means = means
         self.prepared: dict[str, Prepared] = {}
         self.portals: dict[str, Portal] = {}
-        self._stop: Stop | None = None
-        self._over: str | None = None  # why nothing may begin any more
         self.asked = False  # in this transaction
         self.before = settings.copy()
         self.local: dict[str, str] = {}
-
-    # --- what other connections and the server may do ---
-
-    def cancel(self, why: str) -> None:
-        """End what runs now, if anything does."""
-        if self._stop is not None:
-            self._stop.now(why)
-
-    def end(self, why: str) -> None:
-        """End what runs now, and whatever would begin after it."""
-        self._over = why
-        self.cancel(why)
-
-    def move(self, session: Connection, facts: Facts) -> None:
-        """Go on with another opening of the database, under its owner's new policy."""
-        self.analyst.session = session
-        self._means.facts = facts
-
-    async def leave(self) -> None:
-        """End the session."""
-        self.end_portals()
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._means.plans.threads, self.analyst.session.close)
 
     # --- the extended protocol ---
 
@@ -123,7 +85,7 @@ class Desk:
 
     async def reading(self, text: str, work: Callable[[], T]) -> T:
         """Work that reads a text; a long one is read beside the others, who wait for none."""
-        return work() if len(text) <= _LONG else await self.aside(work)
+        return work() if len(text) <= _LONG else await self.guest.plan(work)
 
     async def given(self, prepared: Prepared) -> Statement | None:
         """The statement that was prepared, read like any text."""
@@ -149,16 +111,19 @@ class Desk:
             accuracy = dict(self.settings.accuracy)
             if numbers:
                 with self._stoppable() as stop:
-                    guessed = await self._at(
-                        self._means.plans, stop,
-                        lambda: self.analyst.parameter_types(
-                            asked.marked(), positions, known, accuracy, stop
+                    guessed = await self.guest.plan(
+                        lambda: asking.parameter_types(
+                            self.analyst, asked.marked(), positions, known, accuracy, stop
                         ),
-                    )  # fmt: skip
+                        stop,
+                    )
                 for number, oid in zip(numbers, guessed, strict=True):
                     oids[number - 1] = oid
             else:
-                await self._located(asked, lambda: self.analyst.fields(asked.text, (), accuracy))
+                await self._located(
+                    asked,
+                    self.guest.plan(lambda: asking.columns(self.analyst, asked.text, (), accuracy)),
+                )
         for number in asked.listed:
             oids[number - 1] = oids[number - 1] or types.TEXTS_LIST
         return Prepared(given.text, given.offset, tuple(oid or types.TEXT for oid in oids))
@@ -307,44 +272,29 @@ class Desk:
         with self._stoppable() as stop:
 
             def work() -> Result:
-                if not (free or self._means.present()):
-                    stop.now("the client has left")
-                return self.analyst.ask(given.marked(), ordered, accuracy, stop)
+                most = self.guest.limits.result_rows
+                return asking.ask(self.analyst, given.marked(), ordered, accuracy, stop, most)
 
-            where = self._means.plans if free else self._means.scans
-            return await self._located(given, work, where, stop)
+            where = self.guest.plan if free else self.guest.ask
+            return await self._located(given, where(work, stop))
 
-    @contextlib.contextmanager
-    def _stoppable(self) -> Iterator[Stop]:
-        """Something that a cancel request, the time limit or the server may end."""
-        stop = Stop()
-        if self._over is not None:
-            stop.now(self._over)
-        seconds = min(self._means.statement_seconds, self.settings.patience or float("inf"))
-        timer = asyncio.get_running_loop().call_later(
-            seconds, stop.now, f"the statement took longer than {seconds:g} seconds"
-        )
-        self._stop = stop
-        try:
-            yield stop
-        finally:
-            self._stop = None
-            timer.cancel()
+    def _stoppable(self) -> AbstractContextManager[Stop]:
+        return self.guest.stoppable(self.settings.patience)
 
     async def _look_up(self, given: Statement, values: Sequence[Any]) -> Result:
         """Answer from the catalogue, which is free."""
-        session, user = self.analyst.session, self.analyst.user
+        session, user = self.analyst.session, self.guest.user
         in_order(given, values)
         self._check_kept()
         with self._stoppable() as stop:
 
             def work() -> Result:
-                facts = self._means.facts
+                facts = self._means.facts()
                 if any(token.value + "." == OWN for token in given.tokens):
                     return facts.ask(given, values, user, stop, session.budget, session.ledger())
                 return facts.ask(given, values, user, stop)
 
-            return await self._located(given, work, self._means.look_ups, stop)
+            return await self._located(given, self._means.look_ups.run(user, stop, work))
 
     async def fields(self, given: Statement | None, values: Sequence[Any] = ()) -> Fields:
         """The columns of a statement, free of charge; None where it has no rows."""
@@ -353,9 +303,7 @@ class Desk:
         if self.asks(given):
             ordered = in_order(given, values)
             accuracy = dict(self.settings.accuracy)
-            return await self._located(
-                given, lambda: self.analyst.fields(given.marked(), ordered, accuracy)
-            )
+            return await self._columns(given, ordered, accuracy)
         if is_about_catalogue(given):
             return (await self._look_up(given, values)).fields
         if given.verb == "SHOW":
@@ -365,6 +313,14 @@ class Desk:
             await self.cursor(name)
             return (await self.describe_portal(name))[0]
         return None
+
+    async def _columns(
+        self, given: Statement, ordered: Sequence[Any], accuracy: dict[str, Any]
+    ) -> tuple[Field, ...]:
+        """The columns of a question, free of charge."""
+        text = given.marked()
+        plan = self.guest.plan(lambda: asking.columns(self.analyst, text, ordered, accuracy))
+        return await self._located(given, plan)
 
     def end_transaction(self) -> None:
         """Forget what belongs to a transaction."""
@@ -382,24 +338,10 @@ class Desk:
 
     # --- helpers ---
 
-    async def aside(self, work: Callable[[], T]) -> T:
-        """Run work that does not scan in a thread."""
-        return await self._at(self._means.plans, Stop(), work)
-
-    async def _at(self, lane: Lane, stop: Stop, work: Callable[[], T]) -> T:
-        async with lane.turns.turn(self.analyst.user, stop):
-            return await asyncio.get_running_loop().run_in_executor(lane.threads, work)
-
-    async def _located(
-        self,
-        given: Statement,
-        work: Callable[[], T],
-        where: Lane | None = None,
-        stop: Stop | None = None,
-    ) -> T:
-        """Run work in a thread; a span that its error names is one of the client's text."""
+    async def _located(self, given: Statement, work: Awaitable[T]) -> T:
+        """Wait for work; a span that its error names is one of the client's text."""
         try:
-            return await self._at(where or self._means.plans, stop or Stop(), work)
+            return await work
         except ProbeError as error:
             if error.span is not None:
                 start, end = error.span.start + given.offset, error.span.end + given.offset

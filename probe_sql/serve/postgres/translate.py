@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.errors import NotSupportedError
-from probe_sql.serve import types
-from probe_sql.serve.catalogue_tables import (
+from probe_sql.serve.postgres import types
+from probe_sql.serve.postgres.catalogue_tables import (
     EMPTY,
     FILLED,
     FUNCTIONS,
@@ -20,8 +20,8 @@ from probe_sql.serve.catalogue_tables import (
     TABLES,
     UNKNOWN,
 )
-from probe_sql.serve.settings import OWN
-from probe_sql.serve.statements import Statement, Token
+from probe_sql.serve.postgres.settings import OWN
+from probe_sql.serve.postgres.statements import Statement, Token
 
 SCHEMAS = {"pg_catalog.": "pgc", "information_schema.": "std", OWN: "own"}
 _CALLABLE = FUNCTIONS | {name for name, _, _ in MACROS} | set(OWN_MACROS)

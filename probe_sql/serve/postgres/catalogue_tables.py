@@ -6,7 +6,7 @@ Facts about PostgreSQL 15. A column is a VARCHAR unless a letter says otherwise:
 
 from __future__ import annotations
 
-from probe_sql.serve.settings import SERVER_VERSION
+from probe_sql.serve.postgres.settings import SERVER_VERSION
 
 # With rows of ours.
 FILLED = {

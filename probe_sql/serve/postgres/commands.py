@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from probe_sql.errors import SqlError
-from probe_sql.serve import statements as sql
-from probe_sql.serve import types
-from probe_sql.serve.catalogue import is_about_catalogue
-from probe_sql.serve.desk import Command, Desk
-from probe_sql.serve.messages import Field
-from probe_sql.serve.portals import Portal, Prepared
-from probe_sql.serve.reports import Complaint
-from probe_sql.serve.statements import Statement
-from probe_sql.serve.turns import Result
+from probe_sql.serve.complaints import Complaint
+from probe_sql.serve.postgres import statements as sql
+from probe_sql.serve.postgres import types
+from probe_sql.serve.postgres.catalogue import is_about_catalogue
+from probe_sql.serve.postgres.desk import Command, Desk
+from probe_sql.serve.postgres.messages import Field
+from probe_sql.serve.postgres.portals import Portal, Prepared
+from probe_sql.serve.postgres.results import Result
+from probe_sql.serve.postgres.statements import Statement
 
 
 async def begin(desk: Desk, _: Statement, __: Sequence[Any]) -> Result:
@@ -85,10 +85,10 @@ async def show(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     }
     name = known.get(tuple(words)) or sql.dotted(given.tokens[1:])[0]
     if name == "probe.remaining":
-        left = await desk.aside(lambda: desk.analyst.session.budget.remaining)
+        left = await desk.guest.plan(lambda: desk.analyst.session.budget.remaining)
         return Result.of_texts("SHOW", name, [f"{left:.12g}"])
     if name == "probe.answer":
-        return Result.of_texts("SHOW", name, [await desk.aside(desk.analyst.last_answer)])
+        return Result.of_texts("SHOW", name, [await desk.guest.plan(desk.analyst.last_answer)])
     return Result.of_texts("SHOW", name, [desk.settings.show(name)])
 
 

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from probe_sql.serve.messages import ProtocolError
+from probe_sql.serve.postgres.messages import ProtocolError
 
 _FULL = 1 << 16  # bytes that wait unread before the client has to wait
 _LINGER = 5.0  # seconds for the last words

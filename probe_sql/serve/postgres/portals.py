@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from probe_sql.serve.reports import Complaint
-from probe_sql.serve.statements import Statement
-from probe_sql.serve.turns import Result, Row
+from probe_sql.serve.complaints import Complaint
+from probe_sql.serve.postgres.results import Result, Row
+from probe_sql.serve.postgres.statements import Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,23 @@ from typing import Any
 
 from probe_sql.errors import NotSupportedError
 from probe_sql.policy import Policy
-from probe_sql.serve import shelf, types
-from probe_sql.serve.catalogue_rows import lines_of
-from probe_sql.serve.catalogue_tables import ALLOWED, EMPTY, FILLED, MACROS, OURS, PROBE, STANDARD
-from probe_sql.serve.messages import Field
-from probe_sql.serve.settings import SERVER_VERSION
-from probe_sql.serve.statements import Statement
-from probe_sql.serve.translate import SCHEMAS, translated
-from probe_sql.serve.turns import Result, Stop
+from probe_sql.serve.postgres import shelf, types
+from probe_sql.serve.postgres.catalogue_rows import lines_of
+from probe_sql.serve.postgres.catalogue_tables import (
+    ALLOWED,
+    EMPTY,
+    FILLED,
+    MACROS,
+    OURS,
+    PROBE,
+    STANDARD,
+)
+from probe_sql.serve.postgres.messages import Field
+from probe_sql.serve.postgres.results import Result
+from probe_sql.serve.postgres.settings import SERVER_VERSION
+from probe_sql.serve.postgres.statements import Statement
+from probe_sql.serve.postgres.translate import SCHEMAS, translated
+from probe_sql.serve.turns import Stop
 from probe_sql.session import BudgetState, Entry
 
 _WIRE = {
@@ -38,7 +47,7 @@ _WIRE = {
 AT_ONCE = 2  # processes, and so questions
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from probe_sql.serve.shelf import main; main()"
+    "from probe_sql.serve.postgres.shelf import main; main()"
 )
 
 

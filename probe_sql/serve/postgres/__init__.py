@@ -1,0 +1,1 @@
+"""The door for PostgreSQL's clients: its wire protocol, message by message, for one guest each."""

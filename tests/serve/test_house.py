@@ -1,0 +1,156 @@
+"""What all doors share, asked without a protocol: as another door would."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe_sql.answer import Answer
+from probe_sql.errors import Interrupted
+from probe_sql.serve.complaints import Complaint
+from probe_sql.serve.guest import Guest
+from probe_sql.serve.house import House
+from probe_sql.serve.limits import Limits
+from probe_sql.serve.opening import Opening
+from probe_sql.serve.users import remove_user
+from tests.serve.conftest import COMMON, PASSWORD
+
+USERS = "clinic.duckdb.ledger.users"
+
+
+def lived(clinic: Path, limits: Limits, life: Callable[[House], Awaitable[None]]) -> None:
+    """Run something in a house that ends in good order."""
+
+    async def whole() -> None:
+        house = House(Opening(str(clinic / "clinic.duckdb"), str(clinic / "clinic.toml")), limits)
+        try:
+            await asyncio.wait_for(life(house), 60)
+        finally:
+            await house.empty()
+            for guest in house.guests:
+                await house.leave(guest)
+            house.close()
+
+    asyncio.run(whole())
+
+
+async def entered(house: House, ended: Callable[[], None] = lambda: None) -> Guest:
+    verifier = await house.prove("maria", "10.0.0.1", PASSWORD)
+    return house.enter("maria", verifier, ended=ended)
+
+
+async def asked(guest: Guest, sql: str, **accuracy: Any) -> Any:
+    with guest.busy(), guest.stoppable() as stop:
+        told = await guest.ask(lambda: guest.analyst.ask(sql, (), accuracy, stop), stop)
+    return told.answer
+
+
+def test_a_guest_asks_pays_and_finds_the_last_answer(clinic: Path) -> None:
+    async def life(house: House) -> None:
+        guest = await entered(house)
+        answer = await asked(guest, COMMON)
+        assert isinstance(answer, Answer)
+        budget = guest.analyst.session.budget
+        assert budget.spent == pytest.approx(answer.privacy.epsilon)
+        assert '"common cold"' in guest.analyst.last_answer()
+        await house.leave(guest)
+        assert not house.guests
+
+    lived(clinic, Limits(drain_seconds=0.1), life)
+
+
+@pytest.mark.parametrize("user", ["maria", "nobody"])
+def test_a_password_that_is_not_the_users_is_refused_and_makes_wait(
+    clinic: Path, user: str
+) -> None:
+    async def life(house: House) -> None:
+        with pytest.raises(Complaint, match="the user or the password is wrong"):
+            await house.prove(user, "10.0.0.1", "wrong password")
+        assert house._patience.wait(user, "10.0.0.1") > 0.1
+        assert house._patience.wait(user, "10.0.0.2") == 0
+        assert house._patience.wait("noor", "10.0.0.1") == 0
+
+    lived(clinic, Limits(), life)
+
+
+def test_a_removed_user_is_ended_and_asks_nothing_more(clinic: Path) -> None:
+    async def life(house: House) -> None:
+        ended = asyncio.Event()
+        idle, working = await entered(house, ended.set), await entered(house)
+        with working.busy():
+            remove_user(clinic / USERS, "maria")
+            house.look_at_users()
+            await asyncio.wait_for(ended.wait(), 5)
+            for guest in (idle, working):
+                with pytest.raises(Complaint, match="removed, or has another password"):
+                    guest.go_on()
+                with pytest.raises(Interrupted):
+                    await asked(guest, COMMON)
+        with pytest.raises(Complaint):
+            await entered(house)
+        assert idle.analyst.session.budget.spent == 0
+
+    lived(clinic, Limits(drain_seconds=0.1), life)
+
+
+def test_nothing_is_charged_for_who_left_or_cancelled(clinic: Path) -> None:
+    async def life(house: House) -> None:
+        verifier = await house.prove("maria", "10.0.0.1", PASSWORD)
+        left = house.enter("maria", verifier, ended=lambda: None, present=lambda: False)
+        with pytest.raises(Interrupted, match="has left"):
+            await asked(left, COMMON)
+        guest = await entered(house)
+        holds, lets = threading.Event(), threading.Event()
+
+        def work() -> None:
+            holds.set()
+            lets.wait(30)
+
+        with left.stoppable() as other:
+            left._present = lambda: True
+            blocked = asyncio.create_task(left.ask(work, other))  # has the only turn
+            await asyncio.to_thread(holds.wait, 30)
+            waits = asyncio.create_task(asked(guest, COMMON))
+            await asyncio.sleep(0.05)
+            guest.cancel()
+            with pytest.raises(Interrupted, match="cancelled"):
+                await waits
+            lets.set()
+            await blocked
+        assert guest.analyst.session.budget.spent == 0
+
+    lived(clinic, Limits(drain_seconds=0.1), life)
+
+
+def test_who_is_idle_for_too_long_is_ended_and_who_works_is_not(clinic: Path) -> None:
+    async def life(house: House) -> None:
+        idle, working = await entered(house), await entered(house)
+        with working.busy():
+            await asyncio.sleep(0.1)
+            house.look_at_guests()
+            assert idle.over is not None
+            assert idle.over.code == "57P05"
+            assert working.over is None
+
+    lived(clinic, Limits(idle_seconds=0.05, drain_seconds=0.1), life)
+
+
+def test_the_house_counts_connections_of_all_doors(clinic: Path) -> None:
+    async def life(house: House) -> None:
+        first, second = house.visit("a"), house.visit("a")
+        assert first is not None
+        assert second is not None
+        assert house.visit("a") is None
+        assert house.visit("b") is not None
+        second.known = True
+        assert house.visit("a") is not None
+        assert house.visit("c") is None
+        house.gone(first)
+        assert house.visit("c") is not None
+
+    lived(clinic, Limits(strangers_each=2, connections=4), life)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from probe_sql.accuracy import Accuracy
@@ -19,14 +18,14 @@ from probe_sql.loss import Loss
 from probe_sql.policy import fields
 from probe_sql.policy.keys import Declared, misfit
 from probe_sql.policy.kinds import Findings, show
-from probe_sql.policy.names import bare, dotted, find, meant, quoted
+from probe_sql.policy.names import bare, dotted, find, frozen, meant, quoted
 from probe_sql.policy.section import Checked, Section
 from probe_sql.text import normal_name
 from probe_sql.types import BIGINT, DOUBLE, SqlType, parse_type
 
 Number = int | float
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+EMPTY: Mapping[str, Any] = frozen({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ class Table(Checked):
     unit: Unit = Unit()
     rows_per_group: int | None = None
     joint_keys: tuple[JointKeys, ...] = ()
-    ranges: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
+    ranges: Mapping[str, float] = field(default_factory=lambda: EMPTY)
     section: ClassVar[Section] = fields.TABLE
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:
@@ -196,7 +195,7 @@ class PublicTable(Checked):
 
     name: str
     key: tuple[str, ...]
-    columns: Mapping[str, Column] = field(default_factory=lambda: _EMPTY)
+    columns: Mapping[str, Column] = field(default_factory=lambda: EMPTY)
     path: str | None = None  # a CSV or Parquet file; None: a table of the database
     section: ClassVar[Section] = fields.PUBLIC
 
@@ -237,7 +236,7 @@ class Budget(Checked):
 
     epsilon: float
     per_query: float | None = None
-    analysts: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
+    analysts: Mapping[str, float] = field(default_factory=lambda: EMPTY)
     least: float | None = None
     failure: float | None = None
     failures: int = 1

@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from probe_sql.errors import PolicyError, Problem
-from probe_sql.policy.fields import (
-    KEY_FORMS,
-    POLICY,
-    PUBLIC_COLUMN,
-    UNIT,
-    KeyForms,
-)
+from probe_sql.errors import Problem
+from probe_sql.policy.fields import KEY_FORMS, POLICY, PUBLIC_COLUMN, UNIT, KeyForms
 from probe_sql.policy.keys import (
     BinKeys,
     DateKeys,
     Declared,
     IntegerKeys,
-    KeySet,
     ListKeys,
     TableKeys,
 )
@@ -45,6 +37,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.policy.section import ByName, Checked, Field, Listed, Part, Section, default
 from probe_sql.text import suggest
 
+C = TypeVar("C", bound=Checked)
 _CLASSES: dict[str, type[Checked]] = {
     one.section.name: one
     for one in (Budget, Column, JointKeys, Policy, PublicTable, Resources, Reuse, Table, Unit)
@@ -81,15 +74,13 @@ class _Reader:
         whole = isinstance(raw, dict)
         unread = {row.name for row in section.fields if row.missing or not whole} - {*written}
         owner = _CLASSES[section.name]
-        made = object.__new__(owner)
-        for attribute in dataclasses.fields(owner):  # type: ignore[arg-type]
-            object.__setattr__(made, attribute.name, extra.get(attribute.name, attribute.default))
+        values: dict[str, Any] = {}
         for row in section.fields:
-            value = default(owner, row)
+            values[row.attribute] = default(owner, row)
             if row.name in written:
-                value = self.value(found, row, written[row.name])
+                value = values[row.attribute] = self.value(found, row, written[row.name])
                 unread |= {row.name} if value is None else set()
-            object.__setattr__(made, row.attribute, value)
+        made = _unchecked(owner, **extra, **values)
         made.check(found, frozenset(unread))
         self.problems += found.problems
         if not self.problems:
@@ -128,6 +119,14 @@ class _Reader:
         return self.part(f"{at}.{dotted(name)}", written, kind.section, name=name)
 
 
+def _unchecked(owner: type[C], **values: Any) -> C:
+    """An object as the file has it; the rest of its attributes at their defaults."""
+    made = object.__new__(owner)
+    for attribute in dataclasses.fields(owner):  # type: ignore[arg-type]
+        object.__setattr__(made, attribute.name, values.get(attribute.name, attribute.default))
+    return made
+
+
 def _settings(found: Findings, raw: object, section: Section) -> dict[str, Any]:
     """The settings of a section. A misspelt one is noted and read as it was meant."""
     known = section.names
@@ -162,23 +161,19 @@ def _unit(found: Findings, raw: str) -> Unit | None:
 
 
 def _keys(column: Findings, raw: object) -> Declared | None:
-    """A key domain in any of its four forms."""
+    """A key domain in any of its forms."""
     found = Findings(f"{column.at}.keys")
-    make = _key_form(found, raw)
-    try:
-        return None if make is None else make()
-    except PolicyError as error:
-        for problem in error.problems:
-            found.add(problem.path.removeprefix("keys").lstrip("."), problem.what, problem.fix)
-        return None
-    finally:
-        column.problems += found.problems
+    keys = _key_form(found, raw)
+    if keys is not None:
+        keys.check(found)
+    column.problems += found.problems
+    return None if found.problems else keys
 
 
-def _key_form(found: Findings, raw: object) -> Callable[[], Declared] | None:
-    """What makes the keys, where enough of them is there."""
+def _key_form(found: Findings, raw: object) -> Declared | None:
+    """The keys as they are written, where enough of them is there; not checked yet."""
     if isinstance(raw, list):
-        return lambda: ListKeys(tuple(raw))
+        return _unchecked(ListKeys, values=tuple(raw))
     if not isinstance(raw, dict):
         found.add("", f"keys are a list or a table, not {kind_of(raw)}", _KEYS_EXAMPLE)
         return None
@@ -194,21 +189,20 @@ def _key_form(found: Findings, raw: object) -> Callable[[], Declared] | None:
     (form,) = forms
     values = _settings(found, raw, KEY_FORMS[form])
     if form == "bins":
-        edges = values.get(form)
-        return None if edges is None else lambda: BinKeys(edges)
+        return _unchecked(BinKeys, edges=values[form]) if form in values else None
     if form == "table":
-        return (lambda: TableKeys(**values)) if len(values) == 2 else None
+        return _unchecked(TableKeys, **values) if len(values) == 2 else None
     ends = values.get(form)
     if not isinstance(ends, list) or len(ends) != 2:
         what = "a range is a list of its first and last key"
         found.add(form, what, f"write {KEY_FORMS[form].fields[0].example}")
         return None
     if form == "integers":
-        return lambda: IntegerKeys(ends[0], ends[1], values.get("step", 1))
+        return _unchecked(IntegerKeys, first=ends[0], last=ends[1], step=values.get("step", 1))
     return _date_keys(found, ends, values.get("step", "1 day"))
 
 
-def _date_keys(found: Findings, ends: list[Any], step: object) -> Callable[[], KeySet] | None:
+def _date_keys(found: Findings, ends: list[Any], step: object) -> DateKeys | None:
     first, last = map(_moment, ends)
     for end, raw in ((first, ends[0]), (last, ends[1])):
         if end is None:
@@ -221,7 +215,8 @@ def _date_keys(found: Findings, ends: list[Any], step: object) -> Callable[[], K
         found.add("step", f"{show(step)} is not a step in time", fix)
     if match is None or first is None or last is None:
         return None
-    return lambda: DateKeys(first, last, int(match["count"] or 1), match["unit"].lower())
+    count, unit = int(match["count"] or 1), match["unit"].lower()
+    return _unchecked(DateKeys, first=first, last=last, count=count, unit=unit)
 
 
 def _moment(raw: object) -> date | None:

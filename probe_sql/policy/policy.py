@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from probe_sql.accuracy import Accuracy
@@ -14,13 +13,11 @@ from probe_sql.options import updated
 from probe_sql.policy import cross, fields, schema
 from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.kinds import Findings
-from probe_sql.policy.model import Budget, PublicTable, Resources, Reuse, Table
+from probe_sql.policy.model import EMPTY, Budget, PublicTable, Resources, Reuse, Table
 from probe_sql.policy.names import find, frozen
 from probe_sql.policy.schema import Schemas
 from probe_sql.policy.section import Checked, Section
 from probe_sql.types import VARCHAR, SqlType
-
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +30,8 @@ class Policy(Checked):
 
     budget: Budget
     tables: Mapping[str, Table]
-    public: Mapping[str, PublicTable] = field(default_factory=lambda: _EMPTY)
-    defaults: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    public: Mapping[str, PublicTable] = field(default_factory=lambda: EMPTY)
+    defaults: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     ledger: str | None = None
     source: str | None = None  # the file it was read from, for messages
     engine: Resources = field(default_factory=Resources)

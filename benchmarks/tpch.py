@@ -219,8 +219,10 @@ def build(folder: Path, place: Path) -> None:
     """Make a DuckDB database with TPC-H's tables and the owner's."""
     with duckdb.connect(str(place)) as db:
         for name in TABLES:
-            db.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?)",
-                       [str(folder / f"{name}.parquet")])  # fmt: skip
+            db.execute(
+                f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?)",
+                [str(folder / f"{name}.parquet")],
+            )
         db.execute(OWNER)
 
 
@@ -238,8 +240,10 @@ class Outcome:
     @property
     def rows(self) -> str:
         """How many rows there are, and how many of them both have."""
-        both = len(_keyed(self.true, self.asked.keys, self._places()).keys()
-                   & _keyed(self.answer.rows, self.asked.keys, self._places()).keys())  # fmt: skip
+        both = len(
+            _keyed(self.true, self.asked.keys, self._places()).keys()
+            & _keyed(self.answer.rows, self.asked.keys, self._places()).keys()
+        )
         return f"{len(self.true)} / {len(self.answer.rows)} / {both}"
 
     def _places(self) -> list[int]:

@@ -60,8 +60,16 @@ def ranking_of(call: Call) -> Tally:
         )
     grid, low, high = integer_bounds(call.bounded, call.text)
     suffix = f" FILTER (WHERE {call.filter_text})" if call.filter_text else ""
-    return Tally("ranking", call.bounded, call.filter, grid, low, high, call.present,
-                 f"{call.argument_text}{suffix}")  # fmt: skip
+    return Tally(
+        "ranking",
+        call.bounded,
+        call.filter,
+        grid,
+        low,
+        high,
+        call.present,
+        f"{call.argument_text}{suffix}",
+    )
 
 
 def count_where(condition: Scalar, call: Call, words: str, present: Scalar | None = None) -> Tally:

@@ -78,8 +78,9 @@ def test_caps_that_do_nothing_or_too_much(what: str) -> None:
     assert what in advice.what
     followed = applied(text, advice)
     assert judged(followed) == ()
-    assert parse_policy(followed).tables["visits"].unit.null == ("drop" if "null" in text else
-                                                                 "refuse")  # fmt: skip
+    assert parse_policy(followed).tables["visits"].unit.null == (
+        "drop" if "null" in text else "refuse"
+    )
 
 
 def test_a_person_that_only_the_database_shows_is_seen_and_can_be_listed() -> None:

@@ -31,8 +31,12 @@ def run(pairs: list[tuple[Path, str]]) -> str:
     words = [word for path, point in pairs for word in (str(path), point)]
     result = subprocess.run(
         [sys.executable, "-m", "tests.session.worker", *words],
-        cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -354,9 +354,12 @@ with connect(sys.argv[1], sys.argv[2], analyst="maria") as db:
 
 def test_a_living_scan_of_another_process_is_left_alone(database: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", _SCAN, str(database), str(POLICY), QUERY], cwd=ROOT,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", _SCAN, str(database), str(POLICY), QUERY],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "scanning\n"
     with seeded(database, 1) as db:

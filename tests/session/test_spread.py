@@ -43,8 +43,9 @@ def test_margins_hold_as_often_as_they_say(spread: str, many: tuple[Path, Path])
         [exact] = plain.execute(query).fetchall()
     with connect(*many) as db:
         for column, true in zip(columns, exact, strict=True):
-            answer = db.sql(f"SELECT g, {column} AS v FROM events GROUP BY g", epsilon=2.0,
-                            confidence=0.9)  # fmt: skip
+            answer = db.sql(
+                f"SELECT g, {column} AS v FROM events GROUP BY g", epsilon=2.0, confidence=0.9
+            )
             assert isinstance(answer, Answer)
             given = [
                 (value, margin)

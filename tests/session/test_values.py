@@ -169,9 +169,13 @@ def test_a_margin_may_be_a_share_of_the_value(many: tuple[Path, Path], database:
     # Groups of sixty rows: the floor decides, and the level of each was chosen by its own noise.
     with connect(*many) as db:
         answer = answered(
-            db.sql("SELECT g, count(*) AS n FROM events GROUP BY g", margin="20% or 5 rows",
-                   confidence=0.9, epsilon=2.0)
-        )  # fmt: skip
+            db.sql(
+                "SELECT g, count(*) AS n FROM events GROUP BY g",
+                margin="20% or 5 rows",
+                confidence=0.9,
+                epsilon=2.0,
+            )
+        )
     missed = sum(
         abs(row[1] - 60) > (margins[1] or 0)
         for row, margins in zip(answer.raw, answer.margins, strict=True)

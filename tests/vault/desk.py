@@ -90,9 +90,16 @@ def metered(db: Connection, plan: Plan) -> VaultMeter:
     exact = database.backend.measure(plan.scan)
     database.ledger.draw(receipt)
     return VaultMeter(
-        exact, plan.deltas, plan.row_types, database.ledger, receipt, database.sampler, 1.0,
-        plan.caps, plan.ranks,
-    )  # fmt: skip
+        exact,
+        plan.deltas,
+        plan.row_types,
+        database.ledger,
+        receipt,
+        database.sampler,
+        1.0,
+        plan.caps,
+        plan.ranks,
+    )
 
 
 def desk(

@@ -28,9 +28,12 @@ def off(values: list[int], rank: Rank, beyond: int) -> Ints:
     for v in range(rank.low, rank.high + 1):
         below, above = int((rows < v).sum()), int((rows > v).sum())
         found.append(
-            max(0, parts * below - top * len(rows) + beyond,
-                parts * above - (parts - top) * len(rows) - beyond)
-        )  # fmt: skip
+            max(
+                0,
+                parts * below - top * len(rows) + beyond,
+                parts * above - (parts - top) * len(rows) - beyond,
+            )
+        )
     return np.array(found, dtype=np.int64)
 
 
@@ -132,8 +135,9 @@ def test_a_broken_scan_moves_values_and_counts_no_row_twice() -> None:
 def test_groups_that_are_not_asked_for_get_nothing() -> None:
     asked = np.array([True, False, True])
     words = SeededWords(3)
-    values, distances = choose(Sampler(words), ranked([5, 6], 3), Rank(0, Fraction(1, 2), 1, 9), 0,
-                               0.1, asked)  # fmt: skip
+    values, distances = choose(
+        Sampler(words), ranked([5, 6], 3), Rank(0, Fraction(1, 2), 1, 9), 0, 0.1, asked
+    )
     assert values[1] == distances[1] == 0
     assert (values[[0, 2]] >= 1).all()
 
@@ -146,6 +150,7 @@ def test_wide_bounds_and_tiny_epsilons() -> None:
     rank = Rank(0, Fraction(1, 2), -(2**50), 2**50)
     found = ranked(list(wide()), 2)
     for epsilon in (1e-6, 20.0):
-        values, _ = choose(Sampler(SeededWords(1)), found, rank, 0, epsilon,
-                           np.ones(2, dtype=np.bool_))  # fmt: skip
+        values, _ = choose(
+            Sampler(SeededWords(1)), found, rank, 0, epsilon, np.ones(2, dtype=np.bool_)
+        )
         assert (np.abs(values) <= 2**50).all()

@@ -18,45 +18,17 @@ import pyarrow as pa
 from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import make_plan
 from probe_sql.plan.tally import MeasureSql, Scan, Tally
-from probe_sql.policy import Policy, parse_policy
+from probe_sql.policy import Policy, by_name, parse_policy
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.exact import unsealed
 from tests.audit import matrix_forms
-from tests.audit.extremes import COLUMNS, VALUES
+from tests.audit.extremes import COLUMNS, POLICY, VALUES
 from tests.audit.soup import Soup
 
 ROWS = 150
 _ABSENT = {"i128": "i64", "u64": "i32", "tsec": "ts", "tsn": "day"}  # types that others lack
 _ODD = ("infinity", "5877642", "5881580")
 _NAMES = re.compile(rf"\b({'|'.join(_ABSENT)})\b")
-_POLICY = f"""
-[budget]
-epsilon = 1e6
-[tables.rows]
-rows_per_group = 1
-[tables.rows.columns]
-g = {{ keys = {{ integers = [0, {ROWS}] }} }}
-b = {{}}
-i8 = {{ bounds = [-128, 127] }}
-i32 = {{ bounds = [-1000, 1000] }}
-i64 = {{ bounds = [-1000000, 5] }}
-d2 = {{ bounds = [-500, 1000.5] }}
-d18 = {{ bounds = [-20, 20.25] }}
-d38 = {{ bounds = [-3, 90] }}
-f = {{ bounds = [-8, 8] }}
-x = {{ bounds = [-100, 900] }}
-s = {{}}
-word = {{}}
-day = {{}}
-ts = {{}}
-[public.caps]
-key = ["g"]
-[public.caps.columns]
-g = "INTEGER"
-cap = {{ type = "INTEGER", bounds = [-50, 50] }}
-rate = {{ type = "DECIMAL(9,4)", bounds = [0, 2] }}
-frac = "DOUBLE"
-"""
 _MORE = {
     "i8": ["5", "-3"], "i32": ["-7", "12", "1000"], "i64": ["-7", "1234567890123"],
     "d2": ["0.05", "-2.50", "1.50", "2.50", "12.34"], "d18": ["0.5", "-1.25", "2.5"],
@@ -70,8 +42,13 @@ _MORE = {
 
 
 def policy() -> Policy:
-    """The policy of the extremes."""
-    return parse_policy(_POLICY)
+    """The policy of the extremes, without the types that others lack, for groups of one row."""
+    found = parse_policy(POLICY.format(last=ROWS))
+    table = found.tables["rows"]
+    columns = {name: column for name, column in table.columns.items() if name not in _ABSENT}
+    table = replace(table, columns=columns, rows_per_group=1)
+    caps = found.public["caps"]
+    return replace(found, tables=by_name(table), public=by_name(caps), defaults={})
 
 
 def tables(seed: int) -> dict[str, pa.Table]:

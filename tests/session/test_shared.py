@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from math import fsum
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from probe_sql.answer import Answer, Denied
@@ -19,6 +18,7 @@ from probe_sql.policy import load_policy
 from probe_sql.session import Connection, connect
 
 from .clinic import POLICY, build
+from .endless import LONG, UNITS, endless
 
 SQL = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"
 
@@ -60,33 +60,6 @@ def test_a_connection_looks_at_its_analyst(database: Database) -> None:
 
 # --- interrupting ----------------------------------------------------------------------------
 
-ENDLESS = """
-[budget]
-epsilon = 10.0
-[tables.t]
-rows_per_group = 1000000
-UNIT
-[tables.t.columns]
-g = { keys = { integers = [0, 3] } }
-v = { bounds = [0, 50] }
-person = {}
-[engine]
-scans = SCANS
-"""
-UNITS = ['unit = "row"', 'unit = { column = "person", max_rows = 2, null = "drop" }']
-LONG = "SELECT g FROM t GROUP BY g HAVING sum(v) > 500000"
-
-
-def endless(folder: Path, scans: int, unit: str) -> Database:
-    """A view that takes hours to read."""
-    with duckdb.connect(str(folder / "d.duckdb")) as connection:
-        connection.execute(
-            "CREATE VIEW t AS SELECT (i % 4)::INTEGER AS g, (hash(i) % 50)::BIGINT AS v,"
-            " i AS person FROM range(100000000000) r(i)"
-        )
-    (folder / "p.toml").write_text(ENDLESS.replace("UNIT", unit).replace("SCANS", str(scans)))
-    return open_database(folder / "d.duckdb", folder / "p.toml")
-
 
 class Asking(threading.Thread):
     """One session that asks for long, and how that ended."""
@@ -127,7 +100,7 @@ def test_interrupting_ends_ones_own_scan_and_no_other(
     tmp_path: Path, scans: int, unit: str
 ) -> None:
     """With one scan at a time the second one waits, and is ended while it does."""
-    database = endless(tmp_path, scans, unit)
+    database = open_database(*endless(tmp_path, unit, scans=scans))
     first = Asking(database)
     assert first.goes_on()
     beside = Asking.goes_on if scans > 1 else Asking.waits

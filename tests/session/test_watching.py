@@ -8,41 +8,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from probe_sql.errors import InterfaceError, Interrupted, LedgerError, ScanError
 from probe_sql.session import Connection, connect
-
-POLICY = """
-[budget]
-epsilon = 10.0
-[tables.t]
-rows_per_group = 1000000
-UNIT
-[tables.t.columns]
-g = { keys = { integers = [0, 3] } }
-v = { bounds = [0, 50] }
-person = {}
-"""
-LONG = "SELECT g FROM t GROUP BY g HAVING sum(v) > 500000"
+from tests.session.endless import LONG, UNITS, endless
 
 
 def opened(folder: Path, rows: int, unit: str = 'unit = "row"') -> Connection:
-    """A view that takes hours to read."""
     folder.mkdir()
-    with duckdb.connect(str(folder / "d.duckdb")) as connection:
-        connection.execute(
-            "CREATE VIEW t AS SELECT (i % 4)::INTEGER AS g, (hash(i) % 50)::BIGINT AS v,"
-            f" i AS person FROM range({rows}) r(i)"
-        )
-    (folder / "p.toml").write_text(POLICY.replace("UNIT", unit))
-    return connect(folder / "d.duckdb", folder / "p.toml", analyst="eve")
+    database, policy = endless(folder, unit, rows)
+    return connect(database, policy, analyst="eve")
 
 
-@pytest.fixture(
-    params=['unit = "row"', 'unit = { column = "person", max_rows = 2, null = "drop" }']
-)
+@pytest.fixture(params=UNITS)
 def long(tmp_path: Path, request: Any) -> Iterator[Connection]:
     with opened(tmp_path / "long", 10**11, request.param) as db:
         yield db

@@ -19,11 +19,12 @@ ENGINES := $(VENV)/.engines-tried
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-wheel test-engines test-all audit mutants experiments lint format clean
+.PHONY: help demo test test-service test-wheel test-engines test-all audit mutants experiments lint format clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
 	@echo "make test          run the fast tests"
+	@echo "make test-service  run the fast tests that start our server, a browser or a notebook"
 	@echo "make test-wheel    install the wheel where there is no compiler, and use it"
 	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
 	@echo "make test-all      run every test, the slow ones too"
@@ -42,7 +43,11 @@ demo: $(RUNTIME)
 
 test: $(DEV)
 	@echo "==> fast tests"
-	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines and not service" $(PYTEST_ARGS)
+
+test-service: $(DEV)
+	@echo "==> fast tests of what is served"
+	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" $(PYTEST_ARGS)
 
 test-wheel: $(DEV)
 	@echo "==> the wheel in an empty environment without a compiler"

@@ -36,6 +36,7 @@ def test_ci_is_executable_and_runs_tests_then_lint() -> None:
     commands = [line for line in text(".ci/run").splitlines() if line.startswith("make ")]
     assert commands == [
         "make test",
+        "make test-service",
         "make test-wheel",
         "make test-engines",
         "make mutants SAMPLE=40",

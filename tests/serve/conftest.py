@@ -24,6 +24,17 @@ from probe_sql.serve.opening import Opening
 from probe_sql.serve.server import Server
 from probe_sql.serve.users import add_user, beside
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder: `make test-service` runs them, `make test` does not."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.service)
+
+
+
 PASSWORD = "correct horse"
 # Groups lie far from the threshold: cheap, and the same answer whatever the noise.
 COMMON = "SELECT disease, count(*) AS cases FROM patients GROUP BY disease HAVING count(*) > 12000"

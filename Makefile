@@ -16,6 +16,7 @@ RUNTIME := $(VENV)/.runtime-installed
 BENCH := $(VENV)/.bench-installed
 DEV := $(VENV)/.dev-installed
 ENGINES := $(VENV)/.engines-tried
+CLIENTS := $(VENV)/.clients-tried
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -45,7 +46,7 @@ test: $(DEV)
 	@echo "==> fast tests"
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines and not service" $(PYTEST_ARGS)
 
-test-service: $(DEV)
+test-service: $(DEV) $(CLIENTS)
 	@echo "==> fast tests of what is served"
 	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" $(PYTEST_ARGS)
 
@@ -57,7 +58,7 @@ test-engines: $(DEV) $(ENGINES)
 	@echo "==> fast tests on PostgreSQL and Spark"
 	@$(BIN)/python -m pytest -q -n auto -m "engines and not slow" tests/engines $(PYTEST_ARGS)
 
-test-all: $(DEV) $(ENGINES)
+test-all: $(DEV) $(ENGINES) $(CLIENTS)
 	@echo "==> all tests"
 	@$(BIN)/python -m pytest -q -n auto -m "" $(PYTEST_ARGS)
 
@@ -163,4 +164,16 @@ $(ENGINES): $(DEV)
 	@$(PIP) install --quiet -r $(VENV)/engines.txt > $(VENV)/engines.log 2>&1 || { \
 	  echo "notice: they could not be installed ($(VENV)/engines.log says why)."; \
 	  echo "        The tests of those engines will be skipped."; }
+	@touch $@
+
+# So are the clients of the server: Python's, and Node's where there is npm.
+$(CLIENTS): $(DEV)
+	@echo "==> installing clients of the server (first time only)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" clients > $(VENV)/clients.txt
+	@$(PIP) install --quiet -r $(VENV)/clients.txt > $(VENV)/clients.log 2>&1 || { \
+	  echo "notice: they could not be installed ($(VENV)/clients.log says why)."; \
+	  echo "        The tests of those clients will be skipped."; }
+	@if command -v npm > /dev/null; then \
+	  npm install --silent --no-fund --no-audit --prefix $(VENV)/node pg >> $(VENV)/clients.log 2>&1 \
+	    || echo "notice: Node's client could not be installed; its test will be skipped."; fi
 	@touch $@

@@ -34,7 +34,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.service)
 
 
-
 PASSWORD = "correct horse"
 # Groups lie far from the threshold: cheap, and the same answer whatever the noise.
 COMMON = "SELECT disease, count(*) AS cases FROM patients GROUP BY disease HAVING count(*) > 12000"

@@ -10,6 +10,7 @@ import datetime
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,7 +191,7 @@ def test_sqlalchemy_inspects_asks_and_reflects(server: Process, driver: str, tls
 
 @encrypted
 def test_pgcli_asks_and_lists_tables(server: Process, tls: str, tmp_path: Path) -> None:
-    program = shutil.which("pgcli")
+    program = shutil.which("pgcli", path=str(Path(sys.prefix, "bin"))) or shutil.which("pgcli")
     if program is None:
         pytest.skip("pgcli is not installed")
     address = f"postgresql://maria@127.0.0.1:{server.port}/clinic?sslmode={tls}"
@@ -253,10 +254,14 @@ def test_odbc_asks_lists_tables_and_reads_errors(server: Process, tls: str) -> N
 @encrypted
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_node_asks_with_parameters(server: Process, tls: str) -> None:
-    if subprocess.run(["node", "-e", "require('pg')"], capture_output=True, check=False).returncode:
+    known = {**os.environ, "NODE_PATH": str(Path(sys.prefix, "node", "node_modules"))}
+    looked = subprocess.run(
+        ["node", "-e", "require('pg')"], env=known, capture_output=True, check=False
+    )
+    if looked.returncode:
         pytest.skip("node has no package pg")
     ended = subprocess.run(
-        ["node", "-e", NODE, str(server.port), tls, ENDLESS],
+        ["node", "-e", NODE, str(server.port), tls, ENDLESS], env=known,
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert ended.stdout.splitlines() == [

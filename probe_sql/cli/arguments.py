@@ -21,7 +21,7 @@ COMMANDS = {
     "report": "for the owner: sum up who asked, at what cost, and how long the budget lasts",
     "user": "for the owner: say who may log in to the server",
     "serve": "let users ask over the network, by PostgreSQL's protocol",
-    "init": "draft a policy from a database's schema; no row is read",
+    "init": "write a policy by your answers, or draft one from the schema; no row is read",
     "check": "check a policy, against its database too, and explain every problem",
     "demo": "build a small clinic and run a private query on it, end to end",
 }
@@ -234,6 +234,11 @@ def _init(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace a file that exists")
     parser.add_argument(
+        "--draft",
+        action="store_true",
+        help="ask nothing and mark what is to be decided, as without a terminal",
+    )
+    parser.add_argument(
         "--header",
         action="store_true",
         help="the first line of a CSV file holds the names of its columns: write them down",
@@ -369,10 +374,13 @@ def accuracy_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def policy_path(arguments: argparse.Namespace) -> str:
-    """The policy that was named, or the one beside the database."""
-    if arguments.policy is not None:
+    """The policy that was named, or the one beside the database; of a pattern without its stars."""
+    if getattr(arguments, "policy", None) is not None:
         return str(arguments.policy)
-    return os.path.splitext(str(arguments.db))[0] + ".toml"
+    folder, name = os.path.split(os.path.splitext(str(arguments.db))[0])
+    if set("*?[") & set(name):
+        name = name.strip("*?_-") or "data"
+    return os.path.join(folder, name + ".toml")
 
 
 def parameter(text: str) -> Any:

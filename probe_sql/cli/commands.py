@@ -22,12 +22,11 @@ from probe_sql.cli.show import (
     to_json,
 )
 from probe_sql.cli.terminal import ScanProgress, paint, ready, show_note
-from probe_sql.errors import InterfaceError, OperationalError, PolicyError
+from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
-    from probe_sql.owner import Report
     from probe_sql.session import Connection
 
 DEMO_ANALYST = "maria"
@@ -208,104 +207,21 @@ def serve(arguments: Namespace) -> int:
 
 
 def init(arguments: Namespace) -> int:
-    """Draft a policy from the schema."""
-    from probe_sql.owner import draft
-    from probe_sql.session import is_remote
+    """Write a policy, by the owner's answers or as a draft."""
+    from probe_sql.cli.owning import write_policy
 
     warn_of_secret(arguments.db)
-    text = draft(arguments.db, displayed(arguments.db), header=arguments.header)
-    if arguments.output == "-":
-        sys.stdout.write(visible_lines(text))
-        return 0
-    if arguments.output is None and is_remote(arguments.db):
-        raise UsageError("a server has no place for its policy", fix="name one with --output FILE")
-    path = Path(arguments.output or Path(arguments.db).with_suffix(".toml"))
-    try:
-        with path.open("w" if arguments.force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InterfaceError(
-            f"{path} exists already",
-            why="a draft would replace decisions that were made",
-            fix="write elsewhere with --output FILE, or replace it with --force",
-        ) from None
-    except OSError as error:
-        raise OperationalError(
-            f"{path} cannot be written: {error.strerror}", fix="name another place with --output"
-        ) from None
-    print(visible(f"wrote {path}, from the schema alone"))
-    print('next: decide what is marked "decide", then run')
-    named = "" if arguments.output is None else f" --policy {path}"
-    print(visible(f"  {PROGRAM} check {displayed(arguments.db, whole=True)}{named}"))
-    return 0
+    return write_policy(arguments, displayed(arguments.db), displayed(arguments.db, whole=True))
 
 
 def check(arguments: Namespace) -> int:
     """Explain every problem of a policy, together and with lines; 1 if there are any."""
-    from probe_sql.owner import check as examine
-    from probe_sql.policy import json_schema
+    from probe_sql.cli.owning import check_policy
 
-    if arguments.schema:
-        to_json(json_schema(), sys.stdout)
-        return 0
-    if arguments.db is None and arguments.policy is None:
-        raise UsageError(
-            "neither a database nor a policy is named", fix=f"{PROGRAM} check DB --policy FILE"
-        )
     warn_of_secret(arguments.db)
-    if arguments.purge and arguments.db is None:
-        raise UsageError("--purge needs the database", fix=f"{PROGRAM} check DB --purge")
-    report = examine(find_policy(arguments), arguments.db, purge=arguments.purge)
-    for folder in report.purged:
-        show_note(f"Removed {visible(str(folder))}.")
-    if arguments.format == "json":
-        to_json(_report_dict(report), sys.stdout)
-    elif report.policy is None:
-        raise PolicyError(report.problems, report.source)
-    else:
-        _show_sound(report, None if arguments.db is None else displayed(arguments.db, whole=True))
-        for warning in report.warnings:
-            show_note(warning)
-    return 1 if report.problems else 0
-
-
-def _report_dict(report: Report) -> dict[str, object]:
-    return {
-        "policy": report.source,
-        "status": "problems" if report.problems else "sound",
-        "problems": [
-            {"line": p.line, "path": p.path, "what": p.what, "fix": p.fix} for p in report.problems
-        ],
-        "warnings": list(report.warnings),
-        "advice": [asdict(one) for one in report.advice],
-        "ledger_audited": report.audited,
-    }
-
-
-def _show_sound(report: Report, database: str | None) -> None:
-    policy = report.policy
-    assert policy is not None
-    against = "" if database is None else f" and fits {database}"
-    print(paint(visible(f"{report.source} is sound{against}"), "green", sys.stdout))
-    print(f"  epsilon {policy.budget.epsilon:g} in all, {policy.accuracy().epsilon:g} a query")
-    for table in policy.tables.values():
-        who = "one row" if table.unit.column is None else f"all rows of one {table.unit.column}"
-        grouped = [column.name for column in table.columns.values() if column.keys is not None]
-        by = ", ".join(grouped) or "nothing yet"
-        print(visible(f"  private {table.name}: protects {who}; groups by {by}"))
-    for public in policy.public.values():
-        print(visible(f"  public {public.name}: exact, joined on {', '.join(public.key)}"))
-    if report.audited:
-        print("  the ledger holds, from its first entry on")
-    if report.advice:
-        print("worth a second look:")
-    for one in report.advice:
-        at = one.path if one.line is None else f"line {one.line}, {one.path}"
-        print(visible(f"  {at}: {one.what}"))
-        print(visible(f"    why: {one.why}"))
-        print(visible(f"    write: {one.write}"))
-        if one.add is not None:
-            print(visible(f"    and below {one.add[0]}: {one.add[1]}"))
+    named = arguments.db is not None or arguments.policy is not None
+    shown = None if arguments.db is None else displayed(arguments.db, whole=True)
+    return check_policy(arguments, find_policy(arguments) if named else None, shown)
 
 
 def demo(arguments: Namespace) -> int:

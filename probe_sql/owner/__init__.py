@@ -3,6 +3,7 @@
 from probe_sql.owner.check import Report, check, guarded_files
 from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, build_demo
 from probe_sql.owner.draft import draft
+from probe_sql.owner.interview import interview
 from probe_sql.owner.judge import Advice, judge
 from probe_sql.owner.record import adopt, record, unlock
 from probe_sql.owner.report import SpendingReport, spending_report
@@ -21,6 +22,7 @@ __all__ = [
     "check",
     "draft",
     "guarded_files",
+    "interview",
     "judge",
     "lead",
     "people_grid",

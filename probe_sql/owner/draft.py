@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.policy.names import bare, dotted
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.sources import Files, classify, is_remote, layout
 
+_MOST_FILES = 200  # that are looked at one by one to tell tables apart
 _HEAD = """\
 # Policy of {name}: everything about it that is public.
 #
@@ -54,22 +57,68 @@ def draft(source: Any, name: str = "the database", *, header: bool = False) -> s
     Privacy: the first line of a CSV file may be a row. Nothing of it is read or written unless
     `header` says that it names the columns.
     """
-    files = None if is_remote(source) else classify(source)
-    untyped = isinstance(files, Files) and files.format == "csv"
-    if untyped and not header:
-        schemas: Schemas = {table: {} for table in layout(source, None).private}
-    else:
-        backend = open_backend(source, None)
-        try:
-            schemas = backend.schemas()
-        finally:
-            backend.close()
+    schemas, untyped = read_schemas(source, header=header)
     parts = [_HEAD.format(name=" ".join(name.split()))]
     for table in sorted(schemas):
         parts.append(_TABLE.format(name=table, bare=bare(table), at=dotted("tables", table)))
-        parts.append(_NO_HEADER if untyped and not header else "")
+        parts.append(_NO_HEADER if untyped and not schemas[table] else "")
         parts += _columns(schemas[table], untyped)
     return "".join(parts)
+
+
+def read_schemas(source: Any, *, header: bool) -> tuple[Schemas, bool]:
+    """Tables and columns with their types; whether the source has no types, as CSV files.
+
+    Privacy: the first line of a CSV file may be a row. Nothing of it is read unless `header` says
+    that it names the columns: until then the table has none.
+    """
+    files = None if is_remote(source) else classify(source)
+    untyped = isinstance(files, Files) and files.format == "csv"
+    if untyped and not header:
+        return {table: {} for table in layout(source, None).private}, True
+    try:
+        return _opened(source), untyped
+    except OperationalError as error:
+        if isinstance(files, Files) and files.format == "parquet" and len(files.paths) > 1:
+            tables = _by_columns(files.paths)
+            if len(tables) > 1:
+                raise _several(tables) from error
+        raise
+
+
+def _opened(source: Any) -> Schemas:
+    backend = open_backend(source, None)
+    try:
+        return backend.schemas()
+    finally:
+        backend.close()
+
+
+def _by_columns(paths: Sequence[Path]) -> dict[str, list[Path]]:
+    """The files that have the same columns, by a name for each such table."""
+    found: dict[tuple[tuple[str, str], ...], list[Path]] = {}
+    for path in paths[:_MOST_FILES]:
+        (schema,) = _opened(str(path)).values()
+        columns = sorted((name, type_.name) for name, type_ in schema.items())
+        found.setdefault(tuple(columns), []).append(path)
+    return {files[0].stem: files for files in found.values()}
+
+
+def _several(tables: Mapping[str, list[Path]]) -> InterfaceError:
+    """The error for a pattern that finds several tables, with the database that holds them all."""
+    listed = "; ".join(f"{', '.join(f.name for f in files)}" for files in tables.values())
+    views = []
+    for name, files in tables.items():
+        quoted = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+        identifier = '"' + name.replace('"', '""') + '"'
+        views.append(f"CREATE VIEW {identifier} AS SELECT * FROM read_parquet([{quoted}]);")
+    return InterfaceError(
+        f"these files are {len(tables)} tables, since their columns differ: {listed}",
+        why="a pattern stands for one table, and one budget should cover all that is about the"
+        " same people",
+        fix=f"make one database of views and draft its policy: in DuckDB, ATTACH 'all.duckdb' AS a;"
+        f" USE a; {' '.join(views)}",
+    )
 
 
 def _columns(schema: Mapping[str, SqlType], untyped: bool) -> Iterable[str]:

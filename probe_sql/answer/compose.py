@@ -152,7 +152,8 @@ def _valued(figure: Figure, shown: Shown, group: int) -> Cell:
         return Cell(None)
     margin = float(shown.margins[group])
     if figure.rank is not None:
-        return Cell(value, None, value, rows=int(margin))
+        no_rows = math.isnan(margin)
+        return Cell(None) if no_rows else Cell(value, None, value, rows=int(margin))
     width = None if math.isnan(margin) else margin
     return Cell(figure.possible(value), width, value, least=figure.least, most=figure.most)
 

@@ -74,7 +74,7 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
     """
     limit, order, peeled = plan.query.limit, plan.query.order, outcome.peeled
     figure = sorted_by(plan.query, plan.figures)
-    if figure is None or limit is None:
+    if figure is None or limit is None or plan.nobody:
         return None
     if peeled is None and limit >= len(ordered):
         return None

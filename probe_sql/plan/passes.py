@@ -23,6 +23,7 @@ from probe_sql.logic import (
 from probe_sql.logic.formula import FALSE, TRUE, conjunction, disjunction, substituted
 from probe_sql.measuring import Figure, Task
 from probe_sql.plan.account import row_types
+from probe_sql.plan.empty import no_rows
 from probe_sql.plan.figures import plan_figures
 from probe_sql.plan.normal import Normaliser
 from probe_sql.plan.ranges import DEFAULT_ROWS_PER_GROUP, Ranges, unused
@@ -69,6 +70,7 @@ class Draft:
     scan: Scan = field(init=False)
     row_types: tuple[tuple[int, ...], ...] = field(init=False)
     caps: Caps = field(init=False)
+    nobody: bool = False
 
     def __post_init__(self) -> None:
         ranges = Ranges.of(self.table.rows_per_group, self.table.ranges, self.accuracy.ranges)
@@ -107,6 +109,16 @@ def drafted(query: BoundQuery, accuracy: Accuracy) -> Draft:
 def bring_to_normal_form(draft: Draft) -> None:
     """HAVING as a monotone formula over `sign * measure > threshold`."""
     draft.original = _formula(draft.query.having, draft)
+    draft.nobody = no_rows(draft.query)
+    if draft.nobody:  # every measure is 0, which decides all but what public tables hold against it
+        draft.original = substituted(draft.original, lambda atom: _at_zero(atom, draft))
+
+
+def _at_zero(atom: int, draft: Draft) -> Formula:
+    threshold = draft.written.atoms[atom].threshold
+    if not isinstance(threshold, int):
+        return Leaf(atom)
+    return TRUE if threshold < 0 else FALSE
 
 
 def _formula(condition: Condition, draft: Draft) -> Formula:

@@ -20,7 +20,18 @@ from probe_sql.algorithms.protocol import Algorithm
 from probe_sql.errors import AccuracyError, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
 from probe_sql.loss import Loss
-from probe_sql.measuring import OPEN, Atom, Figure, Guarantee, Ints, Outcome, Peel, Rank, Task
+from probe_sql.measuring import (
+    OPEN,
+    Atom,
+    Figure,
+    Guarantee,
+    Ints,
+    Outcome,
+    Peel,
+    Rank,
+    Shown,
+    Task,
+)
 from probe_sql.options import agreed, updated
 from probe_sql.plan import identity
 from probe_sql.plan.identity import Surroundings
@@ -64,6 +75,7 @@ class Plan:
     engine: Engine | None  # the one that will scan, where it is known
     least: Loss  # what the scan costs at least, by the policy
     failure: Loss  # what it costs if it fails or is cancelled
+    nobody: bool  # no row passes WHERE, as public facts tell
 
     @property
     def explain(self) -> bool:
@@ -92,7 +104,7 @@ class Plan:
     @property
     def decided_free(self) -> bool:
         """Whether public facts answer the query, so that no row is read."""
-        return self.verdict is not None and not self.figures
+        return self.verdict is not None and (self.nobody or not self.figures)
 
     @property
     def deltas(self) -> tuple[int, ...]:
@@ -108,12 +120,25 @@ class Plan:
         return f"rank {rank.share} of {self.scan.rankings[rank.ranking].label}"
 
     def decided(self, groups: int) -> Outcome:
-        """What HAVING decides without data, where it has a verdict: all groups, or none."""
-        return Outcome(np.full(groups, bool(self.verdict)), "answered", self.certainty, ())
+        """What public facts decide: HAVING, for all groups or for none, and values of no rows."""
+        zero, exact = np.zeros(groups, dtype=np.int64), np.zeros(groups)
+        shown = {
+            figure.output: Shown(
+                (zero,) * len(figure.parts),
+                exact if figure.rank is None else np.full(groups, np.nan),
+                exact,
+            )
+            for figure in self.figures
+        }
+        return Outcome(
+            np.full(groups, bool(self.verdict)), "answered", self.certainty, (), shown=shown
+        )
 
     @property
     def certainty(self) -> Guarantee:
         """What is promised where no row is read."""
+        if self.nobody:
+            return guarantees.of_no_rows()
         if not self.query.having_text:
             return guarantees.listed()
         return guarantees.decided_without_data(bool(self.verdict))
@@ -269,4 +294,5 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: 
         engine,
         prices.least_price,
         prices.failure_price,
+        draft.nobody,
     )

@@ -6,9 +6,11 @@ says nothing. Being wrong in one direction only: filters called exclusive really
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import combinations
 
 from sqlglot import exp
 
@@ -49,6 +51,11 @@ class Allowed:
         return _less(self.high, other.low, touching)
 
 
+def one_of(*values: Key) -> Allowed:
+    """Any of these values."""
+    return Allowed(frozenset(values))
+
+
 def _comparable(values: frozenset[Key]) -> bool:
     return len({type(value) for value in values}) == 1
 
@@ -70,6 +77,57 @@ def exclusive(first: Scalar | None, second: Scalar | None) -> bool:
             if any(not mine.meets(other) for mine in allowed):
                 return True
     return _negates(first.ast, second.ast) or _negates(second.ast, first.ast)
+
+
+def contradict(filters: Sequence[Scalar], known: Mapping[str, Allowed]) -> bool:
+    """Whether no row passes all of these filters, as their own text shows.
+
+    `known` is what an expression, as text, may be where it is not NULL and its row counts.
+    """
+    parts = [part for each in filters for part in _conjuncts(each.ast)]
+    if any(_never(part) for part in parts):
+        return True
+    found: dict[str, list[Allowed]] = {name: [allowed] for name, allowed in known.items()}
+    for name, allowed in filter(None, map(_fact, parts)):
+        found.setdefault(name, []).append(allowed)
+    if any(not a.meets(b) for each in found.values() for a, b in combinations(each, 2)):
+        return True
+    empty = {part.this.unnest() for part in parts if _is_null(part)}
+    if any(column.sql(dialect="duckdb") in found for column in empty):
+        return True
+    return any(isinstance(part, exp.Not) and part.this.unnest() in parts for part in parts)
+
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+def _never(node: exp.Expr) -> bool:
+    """Whether a condition is false or NULL for every row, by its constants alone."""
+    node = node.unnest()
+    if isinstance(node, exp.Null) or (isinstance(node, exp.Boolean) and not node.this):
+        return True
+    if isinstance(node, exp.And):
+        return _never(node.this) or _never(node.expression)
+    if isinstance(node, exp.Or):
+        return _never(node.this) and _never(node.expression)
+    if isinstance(node, exp.Not):
+        inner = node.this.unnest()
+        return isinstance(inner, exp.Null) or (isinstance(inner, exp.Boolean) and inner.this)
+    if isinstance(node, exp.In):
+        return bool(node.expressions) and all(isinstance(o, exp.Null) for o in node.expressions)
+    if not isinstance(node, _COMPARISONS):
+        return False
+    left, right = node.this.unnest(), node.expression.unnest()
+    if isinstance(left, exp.Null) or isinstance(right, exp.Null):
+        return True
+    if left == right:
+        return isinstance(node, exp.NEQ | exp.LT | exp.GT)
+    value, fact = _literal(left), _fact(node)
+    return value is not None and fact is not None and not fact[1].meets(one_of(value))
+
+
+def _is_null(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)
 
 
 def _negates(a: exp.Expr, b: exp.Expr) -> bool:

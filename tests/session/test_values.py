@@ -11,6 +11,7 @@ from probe_sql import Answer, connect
 from probe_sql.answer.values import Denied
 from probe_sql.errors import SqlError
 from probe_sql.plan.explain import Explanation
+from probe_sql.session import brief
 from tests.session.clinic import build, seeded
 
 WARDS = "SELECT ward, count(*) AS n, avg(age) AS age FROM patients GROUP BY ward"
@@ -106,6 +107,22 @@ def test_keys_alone_are_free_and_a_false_condition_too(database: Path) -> None:
         assert len(answered(db.sql("SELECT ward FROM patients GROUP BY ward"))) == 3
         nothing = "SELECT ward, avg(age) FROM patients GROUP BY ward HAVING count(*) < 0"
         assert answered(db.sql(nothing)).rows == ()
+        assert db.budget.spent == 0
+        assert not db.ledger()
+
+
+def test_values_of_no_rows_are_exact_and_free(database: Path) -> None:
+    values = "count(*) AS n, sum(age) AS s, avg(age) AS a, median(age) AS m, sum(age) / sum(cost)"
+    with seeded(database, 3) as db:
+        for where in ("1 = 0", "age > 5 AND age < 3", "ward = 'Z'"):
+            query = f"SELECT ward, {values} FROM patients WHERE {where} GROUP BY ward"
+            answer = answered(db.sql(query))
+            assert answer.rows == tuple((ward, 0, 0, None, None, None) for ward in "ABC")
+            assert answer.margins[0] == (None, 0.0, 0.0, None, None, None)
+            assert "WHERE is never true" in answer.privacy.guarantee
+            assert "Costs nothing" in brief(db.explain(query), None, 80)[0]
+        assert answered(db.sql(f"{query} HAVING count(*) > 0")).rows == ()
+        assert len(answered(db.sql(f"{query} HAVING count(*) < 9 ORDER BY n LIMIT 2"))) == 2
         assert db.budget.spent == 0
         assert not db.ledger()
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "corpus": "how many of 300 queries of six schemas are accepted, and what is in the way",
     "tpch": "eleven queries of TPC-H, the truth against private answers",
     "again": "two hundred questions by three analysts: what kept answers save",
+    "coverage": "how often exact values lie within the margins that are printed",
     "peers": "what values cost here, with OpenDP and with SmartNoise, at equal margins",
 }
 

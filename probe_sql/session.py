@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from probe_sql import arguments
 from probe_sql.again import Again
+from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.sentences import Listed, sentence
 from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.content import Privacy, Replayed
@@ -160,6 +161,7 @@ class Connection:
         """Answer one planned query, or block."""
         database = self._database
         groups = database.backend.groups(plan.scan)
+        plan = plan.among(groups)
         if plan.decided_free:
             return self._answer(plan, plan.decided(groups), Loss.NOTHING)
         again = Again(database, self.analyst)
@@ -206,10 +208,15 @@ class Connection:
         chosen = returned_groups(outcome)
         keys = self._database.backend.keys(plan.scan, chosen)
         body = compose(plan, chosen, keys, outcome)
-        shown = plan.releases.columns or plan.figures
+        if plan.figures and body.rows and not body.bounded:
+            valued = any(o.aggregate is not None or o.derived for o in plan.query.listed)
+            said = guarantees.without_margins().text if valued else ""
+            privacy = replace(privacy, guarantee=said or privacy.guarantee, sentence=said)
+        shown = body.bounded and (plan.releases.columns or plan.figures)
         confidence = plan.accuracy.confidence if shown else None
         if body.top is not None:
-            privacy = replace(privacy, sentence=f"{body.top.sentence} {privacy.sentence}")
+            said = f"{body.top.sentence} {privacy.sentence}".strip()
+            privacy = replace(privacy, sentence=said)
         return Answer(
             columns, body.rows, body.margins, privacy, notices, body.marks, confidence,
             body.below, body.raw, ranks=body.ranks, lines=find_lines(plan.query),

@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 # Letters, marks and symbols to Unicode, and nothing to the eye. Controls, formats (bidirectional
@@ -72,6 +73,16 @@ def number(value: float) -> str:
     whole = len(str(int(abs(value)))) if abs(value) >= 1 else 1
     text = f"{value:,.{max(0, 6 - whole)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def outward(value: float, upward: bool) -> str:
+    """A limit to some six digits, rounded so that what it bounds stays on its side."""
+    if not math.isfinite(value) or value == int(value):
+        return number(value) if not math.isfinite(value) else f"{int(value):,}"
+    places = max(0, 5 - math.floor(math.log10(abs(value))))
+    way = ROUND_CEILING if upward else ROUND_FLOOR
+    step = Decimal(1).scaleb(-places)
+    return f"{Decimal(value).quantize(step, rounding=way).normalize():,f}"
 
 
 def with_margin(value: float, margin: float) -> tuple[str, str]:

@@ -126,10 +126,20 @@ def within(confidence: float, capped: bool) -> Guarantee:
     return _capped(Guarantee(None, None, text), capped)
 
 
+def without_margins() -> Guarantee:
+    """Values of which none came with a margin: ratios of parts that may be 0, products."""
+    return Guarantee(None, None, "None of these values has a margin: nothing is promised of them.")
+
+
 def listed() -> Guarantee:
     """Keys without a condition and without values: they are public."""
     text = "Group keys are public: every group is listed, whether it has rows or not, at no cost."
     return Guarantee(0.0, 0.0, text)
+
+
+def nothing_shown() -> Guarantee:
+    """LIMIT 0 asks for no group."""
+    return Guarantee(0.0, 0.0, "LIMIT 0 shows no group, so no data are read: this is free.")
 
 
 def of_no_rows() -> Guarantee:

@@ -64,6 +64,11 @@ class Body:
     top: Top | None = None
     ranks: tuple[tuple[int | None, ...], ...] = ()
 
+    @property
+    def bounded(self) -> bool:
+        """Whether any value has a margin."""
+        return any(each is not None for row in (*self.margins, *self.ranks) for each in row)
+
 
 def compose(
     plan: Plan, chosen: NDArray[np.int64], keys: Mapping[int, Sequence[Any]], outcome: Outcome

@@ -23,9 +23,9 @@ def in_parts(value: Any, margin: float | None, rows: int | None = None) -> tuple
     """The same in two parts: the value, and what follows it."""
     if value is None:
         return "NULL", ""
+    if rows is not None:  # its margin is of this very value, and of none that is near it
+        return str(value), f" (± {rows:,} rows)"
     text = number(value) if isinstance(value, float) else str(value)
-    if rows is not None:
-        return text, f" (± {rows:,} rows)"
     if margin is None:
         return text, ""
     if isinstance(value, Decimal):

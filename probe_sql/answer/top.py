@@ -13,6 +13,7 @@ import numpy as np
 from probe_sql.measuring import Figure, Floats, Mask, Outcome, Shown
 from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.plan import Plan
+from probe_sql.text import outward
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +48,17 @@ class Top:
             ones = "one" if one else "ones"
             return f"{how} With probability {self.confidence:g} {they} {extreme} {ones}."
         beyond = "above" if self.descending else "below"
-        limit = "" if self.limit is None else f", and none of those lies {beyond} {self.limit:,.6g}"
+        end = "" if self.limit is None else outward(self.limit, self.descending)
+        limit = "" if self.limit is None else f", and none of those lies {beyond} {end}"
         if limit and not sure:
             limit += f", with probability {self.confidence:g}"
         known = f"the {sure:,} marked certain are" if sure > 1 else "the one marked certain is"
         known = f"With probability {self.confidence:g} {known}" if sure else "None is surely"
+        among = f"among the {self.shown:,} {extreme}" if not one else f"the {extreme}"
         others = f"{self.hidden:,} that are" if self.hidden > 1 else "one that is"
         if self.chosen:
             others = f"any of the {others}" if self.hidden > 1 else "the one that is"
-        return (
-            f"{how} {known} among the {self.shown:,} {extreme}; {others} not shown may be,"
-            f" too{limit}."
-        )
+        return f"{how} {known} {among}; {others} not shown may be, too{limit}."
 
 
 def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
@@ -93,6 +93,9 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
         gaps = np.array([peeled.ahead[place[group]] for group in ordered])
         end = float((high[first] - gaps).min()) + peeled.reach
         hidden, ahead = peeled.groups - limit, gaps - peeled.reach
+    bound = figure.most if sign > 0 else figure.least
+    if bound is not None:  # no exact value lies beyond
+        end = min(end, sign * float(bound))
     certain: Mask = np.zeros(len(outcome.returned), dtype=np.bool_)
     certain[first] = (low[first] > end) | (ahead > 0)
     return Top(

@@ -94,7 +94,7 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
     `groups` is their number as public tables tell it, where the policy alone does not; `free` says
     of when the answer is that would be given again, where there is one.
     """
-    groups = plan.groups if groups is None else groups
+    plan, groups = plan.among(groups), plan.groups if groups is None else groups
     if plan.decided_free:
         text, people = plan.certainty.text, _people(plan, _NOTHING)
         nothing = (Loss.NOTHING,) * 3

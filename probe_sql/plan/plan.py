@@ -76,6 +76,7 @@ class Plan:
     least: Loss  # what the scan costs at least, by the policy
     failure: Loss  # what it costs if it fails or is cancelled
     nobody: bool  # no row passes WHERE, as public facts tell
+    told: int | None = None  # the number of groups, once public tables have told it
 
     @property
     def explain(self) -> bool:
@@ -104,7 +105,8 @@ class Plan:
     @property
     def decided_free(self) -> bool:
         """Whether public facts answer the query, so that no row is read."""
-        return self.verdict is not None and (self.nobody or not self.figures)
+        known = self.verdict is not None and (self.nobody or not self.figures)
+        return known or self.query.limit == 0
 
     @property
     def deltas(self) -> tuple[int, ...]:
@@ -131,12 +133,18 @@ class Plan:
             for figure in self.figures
         }
         return Outcome(
-            np.full(groups, bool(self.verdict)), "answered", self.certainty, (), shown=shown
+            np.full(groups, bool(self.verdict) and self.query.limit != 0),
+            "answered",
+            self.certainty,
+            (),
+            shown=shown,
         )
 
     @property
     def certainty(self) -> Guarantee:
         """What is promised where no row is read."""
+        if self.query.limit == 0:
+            return guarantees.nothing_shown()
         if self.nobody:
             return guarantees.of_no_rows()
         if not self.query.having_text:
@@ -215,9 +223,15 @@ class Plan:
         first = identity.measure(self.scan, self.peel.measure)
         return f"{digest} of the {self.peel.count} by {first}, {self.peel.largest}"
 
+    def among(self, groups: int | None) -> Plan:
+        """The plan where public tables tell that there are so many groups; None says nothing."""
+        return self if groups is None else replace(self, told=groups)
+
     @property
     def groups(self) -> int | None:
-        """Number of groups where the policy alone tells it."""
+        """Number of groups where the policy alone tells it, or public tables have."""
+        if self.told is not None:
+            return self.told
         if self.query.joint is not None or self.query.kept:
             return None
         total = 1

@@ -22,8 +22,10 @@ from probe_sql.vault.exact import Ranking
 from probe_sql.vault.memory import Scratch
 from probe_sql.vault.noise import Sampler, exact_rate, further_words, precision
 
-_BLOCK = 1024
+_BASE = 1024
+_GUARD = 128  # bits of tables beyond those of their products
 _FIRST = 1 << 16
+_FARTHEST = 1 << 62  # no rank is further off
 _TAIL = 300  # beyond so many nats, and the loss, weights are nothing
 
 
@@ -135,14 +137,16 @@ def first_groups(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Powers:
-    """exp(-rate j) for j up to `reach`, in units of 2^-bits, each at most 5 of them too small."""
+    """exp(-rate j) for j up to `reach`, in units of 2^-bits, each at most 5 of them too small.
+
+    `digits[k][d]` is the power of d 1024^k, in units of 2^-(bits + _GUARD); `first` has those of
+    small j. Their number is that of the digits of `reach`, however small the rate is.
+    """
 
     bits: int
     reach: int
-    fine: tuple[int, ...]  # j below _BLOCK
-    coarse: tuple[int, ...]  # multiples of _BLOCK
-
-    first: tuple[int, ...]  # the powers of small j
+    digits: tuple[tuple[int, ...], ...]
+    first: tuple[int, ...]
 
     def of(self, distances: Sequence[int]) -> list[int]:
         """The powers of all these."""
@@ -150,33 +154,36 @@ class _Powers:
         return [first[j] if j < count else self.power(j) for j in distances]
 
     def power(self, j: int) -> int:
-        """exp(-rate j), from the two tables."""
-        return _product(self.coarse[j // _BLOCK], self.fine[j % _BLOCK], self.bits)
+        """exp(-rate j), from a table for each digit of j."""
+        return _power(self.digits, self.bits, j)
+
+
+def _power(digits: Sequence[Sequence[int]], bits: int, j: int) -> int:
+    found, place = 1 << bits + _GUARD, 0
+    while j:
+        j, digit = divmod(j, _BASE)
+        if digit:
+            found = found * digits[place][digit] >> bits + _GUARD
+        place += 1
+    return found >> _GUARD
 
 
 @lru_cache(maxsize=64)
 def _powers(rate: Fraction, loss: Fraction) -> _Powers:
     """The powers of a rate, from public numbers alone."""
     bits = 64 * (further_words(loss) + 2)
-    reach = int((_TAIL + loss) / rate)
-    guard = bits + 128
+    reach = min(int((_TAIL + loss) / rate), _FARTHEST)
+    scale = bits + _GUARD
 
-    def table(step: int, count: int) -> tuple[int, ...]:
-        with localcontext(precision(loss + 128)):
+    def table(step: int) -> tuple[int, ...]:
+        with localcontext(precision(loss + _GUARD)):
             power = (-Decimal((step * rate).numerator) / Decimal((step * rate).denominator)).exp()
-            base = int(power * (1 << guard))
-        found, current = [], 1 << guard
-        for _ in range(count):
-            found.append(current >> 128)
-            current = current * base >> guard
-        return tuple(found)
+            base = int(power * (1 << scale))
+        return tuple(accumulate(range(1, _BASE), lambda last, _: last * base >> scale,
+                                initial=1 << scale))  # fmt: skip
 
-    fine, coarse = table(1, _BLOCK), table(_BLOCK, reach // _BLOCK + 1)
-    first = (
-        _product(coarse[j // _BLOCK], fine[j % _BLOCK], bits) for j in range(min(reach + 1, _FIRST))
-    )
-    return _Powers(bits, reach, fine, coarse, tuple(first))
-
-
-def _product(one: int, other: int, bits: int) -> int:
-    return one * other >> bits
+    digits: list[tuple[int, ...]] = []
+    while not digits or _BASE ** len(digits) <= reach:
+        digits.append(table(_BASE ** len(digits)))
+    first = tuple(_power(digits, bits, j) for j in range(min(reach + 1, _FIRST)))
+    return _Powers(bits, reach, tuple(digits), first)

@@ -84,6 +84,16 @@ def test_the_way_is_the_cheaper_one(source: tuple[Path, Path]) -> None:
     assert shares.startswith("all measured and sorted")
 
 
+def test_explain_counts_the_groups_that_public_tables_tell(source: tuple[Path, Path]) -> None:
+    """Two groups of sixty are left, so that a person is in two: EXPLAIN takes thirty no more."""
+    with connect(*source) as db:
+        query = TOP.replace("GROUP BY code", "GROUP BY code HAVING code < 2")
+        told = db.explain(query)
+        answer = ask(db, query, fresh=True)
+    assert told.epsilon_worst == pytest.approx(answer.privacy.epsilon)
+    assert "would be denied" not in str(told)
+
+
 def test_a_count_beside_a_mean_is_chosen_by_itself(source: tuple[Path, Path]) -> None:
     query = TOP.replace("AS n", "AS n, avg(cost) AS c, median(cost) AS m")
     with connect(*source) as db:

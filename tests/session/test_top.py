@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from probe_sql import Answer, connect
+from probe_sql.text import outward
 
 SIZES = [1000 - 10 * index for index in range(40)]
 TOP = "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 10"
@@ -64,6 +65,39 @@ def test_with_little_it_is_said_where_others_may_hide(source: tuple[Path, Path])
 )
 def test_both_ends_have_a_top(source: tuple[Path, Path], query: str, ends: set[int]) -> None:
     assert {row[0] for row in ask(source, query, epsilon=20.0).rows} == ends
+
+
+def test_the_limit_is_told_to_the_safe_side() -> None:
+    assert outward(1234567.2, True) == "1,234,568"
+    assert outward(1234567.2, False) == "1,234,567"
+    assert outward(-0.123456789, True) == "-0.123456"
+    assert outward(-0.123456789, False) == "-0.123457"
+    for value in (3.14159265, -3.14159265, 0.1, 12345678.5, 99999.99999, 1e-7, 7.0):
+        low, high = (float(outward(value, way).replace(",", "")) for way in (False, True))
+        assert low <= value <= high
+        assert high - low <= 1e-4 * abs(value)
+
+
+def test_nothing_is_asked_of_a_list_of_none(source: tuple[Path, Path]) -> None:
+    """LIMIT 0, by which tools look for the columns."""
+    with connect(*source) as db:
+        before = db.budget.spent
+        for having in ("", "HAVING count(*) > 50"):
+            query = f"SELECT g, count(*) AS n FROM events GROUP BY g {having} ORDER BY n LIMIT 0"
+            answer = db.sql(query)
+            assert isinstance(answer, Answer)
+            assert (answer.columns, answer.rows) == (("g", "n"), ())
+            assert db.explain(query).epsilon_worst == 0
+        assert db.budget.spent == before
+
+
+def test_keys_in_the_order_of_a_value_that_is_not_shown(source: tuple[Path, Path]) -> None:
+    answer = ask(source, "SELECT g FROM events GROUP BY g ORDER BY count(*) DESC LIMIT 3")
+    assert "largest" in answer.privacy.sentence
+    assert "margin" not in str(answer)
+    assert answer.confidence is None
+    one = ask(source, "SELECT g FROM events GROUP BY g ORDER BY sum(x) DESC LIMIT 1", epsilon=0.01)
+    assert "None is surely the largest" in one.privacy.sentence
 
 
 @pytest.mark.slow

@@ -127,6 +127,19 @@ def test_values_of_no_rows_are_exact_and_free(database: Path) -> None:
         assert not db.ledger()
 
 
+def test_values_without_any_margin_promise_nothing(database: Path) -> None:
+    """A ratio of nothing: no ward has such rows, so what it is divided by may be 0."""
+    query = "SELECT ward, sum(cost) / sum(age) AS r FROM patients WHERE {} GROUP BY ward"
+    with seeded(database, 3) as db:
+        few = answered(db.sql(query.format("age > 200"), epsilon=0.5))
+        many = answered(db.sql(query.format("age > 2"), epsilon=0.5))
+    assert all(margins[1] is None for margins in few.margins)
+    assert few.privacy.sentence == few.privacy.guarantee
+    assert few.privacy.sentence.endswith("nothing is promised of them.")
+    assert many.margins[0][1] is not None
+    assert "within its margin" in many.privacy.sentence
+
+
 def test_single_rows_are_never_asked_for(database: Path) -> None:
     with seeded(database, 3) as db, pytest.raises(SqlError, match="neither a group key"):
         db.sql("SELECT ward FROM patients")

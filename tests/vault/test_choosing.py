@@ -111,10 +111,12 @@ def test_a_smaller_sensitivity_would_be_noticed() -> None:
     assert worst(([], 12, Fraction(1), 0), 1.3, 0.25) > 1.3
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(7, 3), Fraction(1, 4000)])
+@pytest.mark.parametrize(
+    "rate", [Fraction(1, 20), Fraction(7, 3), Fraction(1, 4000), Fraction(1, 10**9)]
+)
 def test_powers_are_exact(rate: Fraction) -> None:
     powers = _powers(rate, Fraction(1))
-    for j in (0, 1, 2, 1023, 1024, 5000, powers.reach):
+    for j in (0, 1, 2, 1023, 1024, 5000, 2**20, 2**30 + 3 * 2**20 + 7, powers.reach):
         if j <= powers.reach:
             exact = (1 << powers.bits) / reference_exp(rate * j, powers.bits + 64)
             assert 0 <= exact - powers.power(j) <= 5

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,15 @@ def served(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
         one = Running(make_clinic(built, tmp_path_factory.mktemp("clinic")), Limits()).start()
         yield one
         one.stop()
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait until something is so; fail after 20 seconds."""
+    for _ in range(2000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError
 
 
 class Process:

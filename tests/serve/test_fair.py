@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -18,7 +17,7 @@ from probe_sql.serve.postgres.connection import Conversation
 from probe_sql.serve.turns import Stop
 from probe_sql.serve.users import add_user, remove_user
 from tests.serve import raw
-from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
+from tests.serve.conftest import COMMON, PASSWORD, Running, Serve, until
 
 SHORT = 2000  # characters: what may be read in the server's own thread
 MANY = 180  # statements or messages, which are a short text together
@@ -42,14 +41,6 @@ def steps(served: Running, work: Callable[[], object]) -> int:
         return had
     finally:
         task.cancel()
-
-
-def until(true: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if true():
-            return
-        time.sleep(0.01)
-    raise AssertionError
 
 
 def remaining(served: Running) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,6 @@ import pexpect
 import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError
-from probe_sql.owner import build_demo
 from probe_sql.serve.users import (
     ITERATIONS,
     Users,
@@ -28,35 +28,27 @@ pytest.importorskip("scramp", reason="passwords need scramp (probe-sql[serve])")
 
 
 @pytest.fixture
-def clinic(tmp_path: Path) -> Path:
-    return build_demo(tmp_path).database
+def clinic(built: Path, tmp_path: Path) -> Path:
+    """A database of its own, without users."""
+    for name in ("clinic.duckdb", "clinic.toml"):
+        shutil.copy(built / name, tmp_path / name)
+    return tmp_path / "clinic.duckdb"
 
 
-def user(clinic: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "probe_sql", "user", str(clinic), *words],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def test_a_user_is_added_listed_changed_and_removed_by_the_command(clinic: Path) -> None:
+def test_a_user_is_added_listed_changed_and_removed_by_the_command(clinic: Path, run: Run) -> None:
     path = clinic.with_name("clinic.duckdb.ledger.users")
-    added = user(clinic, "add", "maria", stdin="correct horse\n")
-    assert (added.returncode, added.stdout) == (0, "")
+    added = run("user", str(clinic), "add", "maria", stdin="correct horse\n")
+    assert (added.code, added.out) == (0, "")
     assert path.stat().st_mode & 0o777 == 0o600
-    assert "correct horse" not in path.read_text() + added.stderr
+    assert "correct horse" not in path.read_text() + added.err
     first = read_users(path).verifiers["maria"]
-    assert user(clinic, "list").stdout == "maria\n"
-    assert user(clinic, "password", "maria", stdin="battery staple\n").returncode == 0
+    assert run("user", str(clinic), "list").out == "maria\n"
+    assert run("user", str(clinic), "password", "maria", stdin="battery staple\n").code == 0
     assert read_users(path).verifiers["maria"] != first
-    removed = user(clinic, "remove", "maria")
-    assert removed.returncode == 0
-    assert "lets nobody in" in removed.stderr
-    assert user(clinic, "list").stdout == ""
+    removed = run("user", str(clinic), "remove", "maria")
+    assert removed.code == 0
+    assert "lets nobody in" in removed.err
+    assert run("user", str(clinic), "list").out == ""
 
 
 def test_a_terminal_asks_twice_and_shows_nothing(clinic: Path) -> None:
@@ -150,17 +142,28 @@ def test_users_survive_the_file_and_tell_no_key() -> None:
     assert repr(users.secret) not in repr(users)
 
 
-def test_processes_that_add_at_once_lose_nobody(clinic: Path) -> None:
-    names = [f"analyst{number}" for number in range(4)]
+_ADD = """
+import sys
+from pathlib import Path
+from probe_sql.serve.users import add_user
+sys.stdin.readline()
+for number in range(5):
+    add_user(Path(sys.argv[1]), f"{sys.argv[2]}{number}", "correct horse")
+"""
+
+
+def test_processes_that_add_at_once_lose_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "users"
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", "probe_sql", "user", str(clinic), "add", name],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
+            [sys.executable, "-c", _ADD, str(path), name], stdin=subprocess.PIPE, text=True
         )
-        for name in names
+        for name in ("maria", "noor")
     ]
+    for one in running:  # each waits for this line, and both have it at about the same time
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
     for one in running:
-        one.communicate("correct horse\n", timeout=60)
-    assert user(clinic, "list").stdout.split() == names
+        one.communicate(timeout=60)
+    assert len(read_users(path).verifiers) == 10

@@ -83,6 +83,7 @@ ONLY = {
         "types",
         "options",
         "policy",
+        "outside",
         "answer",
         "catalogue",
         "database",
@@ -93,7 +94,7 @@ ONLY = {
 
 # Outside libraries, and parts of the standard library, that belong to certain rooms.
 RUNTIME_LIBRARIES = {
-    "duckdb": {"vault", "outside", "serve"},
+    "duckdb": {"vault", "outside"},
     "numpy": {"logic", "measuring", "algorithms", "plan", "vault", "answer", "again", "walk"},
     "prompt_toolkit": {"cli"},
     "rich": {"cli"},

@@ -11,7 +11,7 @@ from probe_sql.blocks.program import Program, Step, public_columns
 from probe_sql.errors import ProbeError
 from probe_sql.loss import Loss
 from probe_sql.outside import Sandbox
-from probe_sql.outside.sandbox import as_text
+from probe_sql.outside.process import as_text
 from probe_sql.plan.plan import Plan
 from probe_sql.sql.fill import Given
 from probe_sql.sql.lineage import lineage, with_rows

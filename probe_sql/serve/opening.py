@@ -51,6 +51,12 @@ def check_opening(opening: Opening) -> None:
     Privacy: whoever can read the data needs no query; whoever can write the policy, the ledger or
     the users decides what may be asked and by whom.
     """
+    if os.name == "nt":
+        raise OperationalError(
+            "the server does not run on Windows",
+            why="it could not tell there who else can read its files",
+            fix="run it on Linux or macOS; clients may be anywhere",
+        )
     if not opening.login and not opening.loopback:
         raise InterfaceError(
             "--no-login is for this machine alone",

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import OperationalError, ProbeError, Refused, SqlError
-from probe_sql.outside import Column, Sandbox, sandbox
-from probe_sql.outside.sandbox import as_text
+from probe_sql.outside import Column, Sandbox, process
+from probe_sql.outside.process import as_text
 from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
 
 # As if the list of functions let them pass: the walls behind it must hold.
@@ -180,11 +180,11 @@ def test_it_dies_with_its_parent() -> None:
 
 _LOAD = f"""
 import importlib.util, os, sys
-spec = importlib.util.spec_from_file_location("child", {str(sandbox._CHILD)!r})
+spec = importlib.util.spec_from_file_location("child", {str(process._CHILD)!r})
 child = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(child)
 """
-_NO_PARSE = "child.Desk._checked = lambda self, sql: None\n"
+_NO_PARSE = "child.Desk._checked = lambda self, sql, own=None: None\n"
 _NO_LOCK = """
 import duckdb
 def opened(memory):
@@ -193,13 +193,13 @@ def opened(memory):
     return connection
 child.opened = opened
 """
-_NO_LIMITS = "child.wall_in = lambda memory, seconds: None\n"
+_NO_LIMITS = "child.wall_in = lambda memory, seconds, strict: None\n"
 
 
 def without(monkeypatch: pytest.MonkeyPatch, folder: Path, *walls: str) -> Sandbox:
     script = folder / "child.py"
     script.write_text(_LOAD + "".join(walls) + "child.main()\n")
-    monkeypatch.setattr(sandbox, "_CHILD", script)
+    monkeypatch.setattr(process, "_CHILD", script)
     return filled(seconds=20)
 
 

@@ -24,6 +24,26 @@ def psql(served: Running, *commands: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("value", "kind"), [
+    ("1.5", "numeric"), ("now()", "timestamptz"), ("current_date", "date"),
+    ("ARRAY['a', 'b']", "_text"), ("ARRAY[1.5, 2.5]", "text"), ("interval '1 day'", "text"),
+    ("NULL", "text"), ("9999999999999999999999", "numeric"), ("'NaN'::float8", "float8"),
+    ("ARRAY[now()]", "text"), ("true", "bool"),
+])  # fmt: skip
+def test_every_type_of_value_comes_through_the_process(
+    served: Running, value: str, kind: str
+) -> None:
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        for binary in (False, True):
+            cursor = db.cursor(binary=binary)
+            cursor.execute(f"SELECT {value}")
+            assert len(cursor.fetchall()) == 1
+            assert cursor.description[0].type_code in (
+                psycopg.adapters.types[kind.lstrip("_")].oid,
+                psycopg.adapters.types[kind.lstrip("_")].array_oid,
+            )
+
+
 @needs_psql
 def test_psql_lists_and_describes_tables(served: Running) -> None:
     listed = psql(served, r"\d", r"\dt", r"\l", r"\dn")

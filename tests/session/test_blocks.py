@@ -236,7 +236,7 @@ def test_the_outer_query_that_dies_leaves_the_blocks(
     run = Sandbox.run
 
     def dying(self: Sandbox, sql: str, columns: Any) -> Any:
-        self._process.kill()
+        self._child._process.kill()
         return run(self, sql, columns)
 
     with seeded(database, 17) as db:

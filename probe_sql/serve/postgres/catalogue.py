@@ -1,25 +1,24 @@
 """The catalogue that clients look at, from public facts alone.
 
 `pg_catalog`, `information_schema` and `probe` are tables in databases in memory that hold
-nothing else. They are neither the vault's nor in its process (`shelf`).
+nothing else. They are neither the vault's nor in its process, but in one like that of SQL around
+private blocks (`outside`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import re
-import subprocess
-import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
-from probe_sql.errors import NotSupportedError
+from probe_sql.errors import InternalError, NotSupportedError
+from probe_sql.outside.process import Child, Ended, Late, as_text, reader
 from probe_sql.policy import Policy
-from probe_sql.serve.postgres import shelf, types
-from probe_sql.serve.postgres.catalogue_rows import lines_of
+from probe_sql.serve.postgres import types
+from probe_sql.serve.postgres.catalogue_rows import Line, lines_of
 from probe_sql.serve.postgres.catalogue_tables import (
     ALLOWED,
     EMPTY,
@@ -45,10 +44,20 @@ _WIRE = {
     "VARCHAR[]": 1009, "INTEGER[]": 1007, "BIGINT[]": 1016, "BOOLEAN[]": 1000,
 }  # fmt: skip
 AT_ONCE = 2  # processes, and so questions
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from probe_sql.serve.postgres.shelf import main; main()"
-)
+SECONDS = 10.0  # for a question
+LIFE = 60  # seconds of processor time, after which a process is replaced by another
+MEMORY = 1 << 29  # bytes beyond what an empty DuckDB takes
+MOST_BYTES = 8_000_000  # of an answer
+MOST_ROWS = 100_000
+_CELL = 60  # bytes of a value that is kept, about
+_KINDS = {"#": "BIGINT", "?": "BOOLEAN", "[": "BIGINT[]", "{": "VARCHAR[]"}
+_BUDGET = {
+    "budget_of": "VARCHAR", "epsilon": "DOUBLE", "spent": "DOUBLE", "remaining": "DOUBLE",
+}  # fmt: skip
+_LEDGER = {
+    "number": "BIGINT", "time": "VARCHAR", "sql": "VARCHAR", "outcome": "VARCHAR",
+    "reserved": "DOUBLE", "charged": "DOUBLE",
+}  # fmt: skip
 
 
 def is_about_catalogue(given: Statement) -> bool:
@@ -78,48 +87,51 @@ class Facts:
 
     def __init__(self, policy: Policy, database: str) -> None:
         named = {"pgc": FILLED | EMPTY, "std": STANDARD, "own": PROBE, "main": OURS}
+        columns = {
+            f"{schema}.{name}": dict(map(_typed, listed.split()))
+            for schema, many in named.items()
+            for name, listed in many.items()
+        }
         own = (
             ("version", "", f"'PostgreSQL {SERVER_VERSION} (probe-sql)'"),
             ("current_database", "", "'" + database.replace("'", "''") + "'"),
         )
-        self._content = {
-            "tables": {
-                f"{schema}.{name}": columns
-                for schema, many in named.items()
-                for name, columns in many.items()
-            },
-            "macros": [*MACROS, *own],
-            "functions": sorted(ALLOWED),
-            "lines": lines_of(policy, database),
+        self._made = {
+            "statements": [
+                *(f"CREATE SCHEMA {schema}" for schema in named if schema != "main"),
+                *(f"CREATE TABLE {name} ({_listed(some)})" for name, some in columns.items()),
+                *(
+                    f"CREATE OR REPLACE MACRO main.{name}({parameters}) AS {body}"
+                    for name, parameters, body in (*MACROS, *own)
+                ),
+            ],
+            "tables": [*columns],
         }
-        self._idle: list[subprocess.Popen[bytes]] = []
+        self._fills = _fills(lines_of(policy, database), columns)
+        self._idle: list[Child] = []
         self._lock = threading.Lock()
         self._closed = False
         self._idle.append(self._started())
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        """A new process, which has no file, variable or folder of this one."""
-        process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps([*map(os.path.abspath, sys.path)])],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={},
-            cwd="/",
-            close_fds=True,
+    def _started(self) -> Child:
+        """A new process with the tables."""
+        child = Child(
+            sorted(ALLOWED), memory=MEMORY, seconds=SECONDS, life=LIFE, sources=True, strict=False
         )
-        assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            shelf.send(process.stdin, self._content)
-        return process
+        for message in ({"do": "make", **self._made}, *({"do": "fill", **f} for f in self._fills)):
+            answer = child.call(message)
+            if "error" in answer:
+                child.close()
+                raise InternalError(f"the catalogue was not made: {answer.get('message')}")
+        return child
 
     def close(self) -> None:
         """End the processes; those that answer end with their answer."""
         with self._lock:
             self._closed = True
             ended, self._idle = self._idle, []
-        for process in ended:
-            _end(process)
+        for child in ended:
+            child.close()
 
     def ask(
         self,
@@ -131,54 +143,103 @@ class Facts:
         entries: Sequence[Entry] = (),
     ) -> Result:
         """Answer a question about the catalogue; free, within limits of time, memory and size."""
-        question = {
-            "sql": translated(given, user),
-            "values": {str(n): shelf.pack(values[n - 1]) for n in given.parameters},
-            "budget": _budget_rows(budget),
-            "entries": [
-                (e.number, e.time, e.sql, e.outcome, e.reserved, e.charged) for e in entries
-            ],
-        }
-        answer = self._answered(question, stop)
-        if "refused" in answer:
-            raise _refused(answer["refused"], answer.get("text", ""))
-        fields = tuple(_field(name, kind) for name, kind in answer["fields"])
-        rows = [[shelf.unpack(value) for value in row] for row in answer["rows"]]
-        return Result(f"SELECT {len(rows)}", fields, rows, size=answer["size"])
+        answer = self._answered(
+            {
+                "do": "ask",
+                "sql": translated(given, user),
+                "values": {str(n): _packed(values[n - 1]) for n in given.parameters},
+                "own": [
+                    _own("probe_budget", _BUDGET, _budget_rows(budget)),
+                    _own("probe_ledger", _LEDGER, [
+                        (e.number, e.time, e.sql, e.outcome, e.reserved, e.charged)
+                        for e in entries
+                    ]),
+                ],
+                "rows": MOST_ROWS,
+                "size": MOST_BYTES,
+            },
+            stop,
+        )  # fmt: skip
+        if "error" in answer:
+            raise _refused(answer["error"], str(answer.get("message", "")))
+        columns = [(str(name), str(type_)) for name, type_ in answer["columns"]]
+        readers = [reader(type_) for _, type_ in columns]
+        rows = [
+            [
+                None if value is None else read(value)
+                for value, read in zip(row, readers, strict=True)
+            ]
+            for row in answer["rows"]
+        ]
+        fields = tuple(_field(name, type_) for name, type_ in columns)
+        return Result(f"SELECT {len(rows)}", fields, rows, size=_CELL * len(fields) * len(rows))
 
     def _answered(self, question: dict[str, Any], stop: Stop) -> dict[str, Any]:
         """What a process says; one that was ended by its limits, or by `stop`, says nothing."""
         with self._lock:
-            process = self._idle.pop() if self._idle else None
-        process = process or self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
+            child = self._idle.pop() if self._idle else None
+        child = child or self._started()
         try:
-            with stop.calls(process.kill):
-                shelf.send(process.stdin, question)
-                answer: dict[str, Any] = shelf.receive(process.stdout, shelf.MOST_BYTES)
-        except (EOFError, BrokenPipeError):
-            _end(process)
+            answer = child.call(question, stop.check)
+        except (Ended, Late):
             stop.check()
-            return {"refused": "limits"}
-        except BaseException:
-            _end(process)
-            raise
+            return {"error": "memory"}
         with self._lock:
-            if not self._closed and len(self._idle) < AT_ONCE and process.poll() is None:
-                self._idle.append(process)
+            if not self._closed and len(self._idle) < AT_ONCE and not child.worn:
+                self._idle.append(child)
                 return answer
-        _end(process)
+        child.close()
         return answer
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    process.wait()
+def _typed(column: str) -> tuple[str, str]:
+    """A column of a catalogue's table, from its name and the sign behind it."""
+    name = column.rstrip("#?[{")
+    return f'"{name}"', _KINDS.get(column[-1], "VARCHAR")
+
+
+def _listed(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {type_}" for name, type_ in columns.items())
+
+
+def _fills(lines: Sequence[Line], columns: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+    """The rows of the catalogue as the process takes them: those with the same columns at once."""
+    found: dict[tuple[str, ...], list[Line]] = {}
+    for table, values in lines:
+        found.setdefault((table, *values), []).append((table, values))
+    return [
+        {
+            "into": f"{table} ({', '.join(_quoted(name) for name in names)})",
+            "types": [columns[table][_quoted(name)] for name in names],
+            "data": [[as_text(values[name]) for _, values in same] for name in names],
+        }
+        for (table, *names), same in found.items()
+    ]
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _own(name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """A table of one question, as the process takes it."""
+    data = [[as_text(row[i]) for row in rows] for i in range(len(columns))]
+    return {"name": name, "columns": [*columns], "types": [*columns.values()], "data": data}
+
+
+def _packed(value: Any) -> Any:
+    """A value of a parameter as the process takes it."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list() | tuple():
+            return [_packed(one) for one in value]
+        case datetime() | date() | time():
+            return {type(value).__name__: value.isoformat()}
+        case Decimal():
+            return {"Decimal": str(value)}
+        case _:
+            return str(value)
 
 
 def _budget_rows(budget: BudgetState | None) -> list[list[Any]]:
@@ -193,7 +254,8 @@ def _budget_rows(budget: BudgetState | None) -> list[list[Any]]:
 
 
 def _field(name: str, type_: str) -> Field:
-    oid = types.NUMERIC if type_.startswith("DECIMAL") else _WIRE.get(type_, types.TEXT)
+    number = type_.startswith("DECIMAL(") and type_.endswith(")")
+    oid = types.NUMERIC if number else _WIRE.get(type_, types.TEXT)
     called = re.fullmatch(r'"?(\w+)"?\(.*\)', name, re.DOTALL)
     shown = called[1] if called else "?column?" if name.startswith("'") else name
     return Field(shown, oid, types.SIZES.get(oid, -1))
@@ -201,14 +263,16 @@ def _field(name: str, type_: str) -> Field:
 
 def _refused(kind: str, text: str) -> NotSupportedError:
     """Why the catalogue does not answer; by the name that DuckDB says it missed."""
-    if kind == "statement":
-        return NotSupportedError("the catalogue can only be read", fix="SELECT ...")
-    if kind in ("limits", "size"):
+    if kind in ("memory", "large"):
         return NotSupportedError(
             "the question about the catalogue takes too much",
-            why=f"it may take {shelf.SECONDS} seconds, {shelf.MEMORY >> 20:,} MB and "
-            f"{shelf.MOST_ROWS:,} rows",
+            why=f"it may take {SECONDS:g} seconds, {MEMORY >> 20:,} MB and {MOST_ROWS:,} rows",
             fix="ask for less, with WHERE or LIMIT",
+        )
+    if kind == "unfit":
+        return NotSupportedError(
+            f"the catalogue cannot answer this: {text}",
+            fix="SELECT * FROM probe.columns shows what can be asked",
         )
     missing = re.search(r"with name \"?(\w+)\"? does not exist|column \"(\w+)\"", text)
     name = next((one for one in (missing.groups() if missing else ()) if one), None)

@@ -244,7 +244,10 @@ json_group_array json_object like_escape list_extract list_resize list_slice lis
 list_zip list_transform list_apply multiply not_ilike_escape not_like_escape regexp_full_match row
 struct_extract struct_pack subtract
 """
+_SIGNS = "! !~~ !~~* % & && * ** + - ->> / // <-> << <=> <@ >> @ @> ^ ^@ | || ~ ~~ ~~* ~~~"
 # The functions that a question may call once DuckDB has read it: the list behind the translation.
 ALLOWED = (
-    FUNCTIONS | {name for name, _, _ in MACROS} | {*OWN_MACROS, *RENAMED.values(), *_MADE.split()}
+    FUNCTIONS
+    | {name for name, _, _ in MACROS}
+    | {*OWN_MACROS, *RENAMED.values(), *_MADE.split(), *_SIGNS.split()}
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -22,7 +23,7 @@ from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
 from probe_sql.errors import InterfaceError, Interrupted, NotSupportedError, Refused, SqlError
-from probe_sql.ledger import BudgetState, Entry
+from probe_sql.ledger import BudgetState, Entry, MovedError
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
 from probe_sql.plan.brief import brief_lines
@@ -165,20 +166,22 @@ class Connection:
         if plan.decided_free:
             return self._answer(plan, plan.decided(groups), Loss.NOTHING)
         again = Again(database, self.analyst)
-        replay = again.find(plan, groups)
-        if replay is not None:
-            again.count(replay)
-            return self._answer(replay.plan, replay.outcome, Loss.NOTHING, replay.told)
-        self._check_budget(plan)
-        task = database.task(plan, groups)
-        denied = denied_unread(plan, task)
-        if denied is not None:
-            return self._answer(plan, denied, Loss.NOTHING)
-        settled = walk(
-            database, plan, task, analyst=self.analyst, progress=watched,
-            closed=lambda: self._closed, saving=again.saving(plan),
-        )  # fmt: skip
-        return self._answer(plan, settled.outcome, settled.charged)
+        while True:
+            replay = again.find(plan, groups)
+            if replay is not None:
+                again.count(replay)
+                return self._answer(replay.plan, replay.outcome, Loss.NOTHING, replay.told)
+            self._check_budget(plan)
+            task, keeping = database.task(plan, groups), again.keeping(plan, groups)
+            denied = denied_unread(plan, task, keeping.starts)
+            if denied is not None:
+                return self._answer(plan, denied, Loss.NOTHING)
+            with suppress(MovedError):  # somebody else was faster: their value may be fine enough
+                settled = walk(
+                    database, plan, task, analyst=self.analyst, progress=watched,
+                    closed=lambda: self._closed, keeping=keeping,
+                )  # fmt: skip
+                return self._answer(plan, settled.outcome, settled.charged)
 
     def _check_budget(self, plan: Plan) -> None:
         """Refuse what the ledger would refuse, before anything else is worked out."""
@@ -271,7 +274,10 @@ class Connection:
         the answer that would be given again."""
         known = plan.groups
         groups = self._database.backend.groups(plan.scan) if known is None else known
-        return explain(plan, groups, Again(self._database, self.analyst).told(plan, groups))
+        again = Again(self._database, self.analyst)
+        free = again.told(plan, groups)
+        sharper = again.sharper(plan, groups) if free is None else None
+        return replace(explain(plan, groups, free), sharper=sharper)
 
     @property
     def budget(self) -> BudgetState:

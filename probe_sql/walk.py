@@ -6,16 +6,17 @@ Whoever spends goes this way: sessions, benchmarks and audits.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from probe_sql import faults
+from probe_sql.again.keeping import Keeping, Start
 from probe_sql.database import Database
 from probe_sql.errors import Interrupted, LedgerError, ProbeError, ScanError, Stopped
-from probe_sql.ledger import STOPPED, Ledger, Receipt, Saving
+from probe_sql.ledger import STOPPED, Ledger, Receipt
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan
@@ -57,7 +58,7 @@ def walk(
     analyst: str | None,
     progress: Watched | None = None,
     closed: Callable[[], bool] = lambda: False,
-    saving: Callable[[Outcome], Saving | None] = lambda _: None,
+    keeping: Keeping | None = None,
     scan: Callable[[Database, Plan, Watched | None], Exact] = scan,
 ) -> Settled:
     """Spend: charge a planned query, scan, decide its task by noisy values, and settle.
@@ -65,16 +66,20 @@ def walk(
     Privacy: nothing is read before the ledger has durably charged epsilon, and nothing is
     drawn before it says durably that the query draws. The charge is lowered afterwards to
     the realised loss, or to the price of a scan, or of a failure, where that is more. `closed`
-    says whether the caller has hung up, which is no failure; `saving` what is kept of an outcome,
-    by one step with its settlement.
+    says whether the caller has hung up, which is no failure; `keeping` what is gone on from, which
+    the reservation takes, and what is kept of the outcome, by one step with its settlement.
+    Raises `MovedError`, and charges nothing, where another query has gone on from it meanwhile.
     """
     ledger = database.ledger
-    receipt = ledger.reserve(analyst, Loss.asked(plan.accuracy.epsilon), sql=plan.query.sql)
+    asked, taken = Loss.asked(plan.accuracy.epsilon), () if keeping is None else keeping.taken
+    receipt = ledger.reserve(analyst, asked, sql=plan.query.sql, taken=taken)
     with contextlib.ExitStack() as stack:
         meter: VaultMeter | None = None
         stop: Stopped | None = None
         try:
             faults.point("session.reserved")
+            if keeping is not None:
+                keeping.prove(progress)
             exact = stack.enter_context(scan(database, plan, progress))
             faults.point("session.scanned")
             ledger.draw(receipt)
@@ -90,6 +95,8 @@ def walk(
                 plan.caps,
                 plan.ranks,
             )
+            if keeping is not None:
+                keeping.resume(meter)
             outcome = decide(plan, task, meter)
         except BaseException as error:
             cancelled = progress is not None and progress.raised is error
@@ -101,7 +108,8 @@ def walk(
             raise stop
         assert meter is not None
         faults.point("session.decided")
-        charged = meter.settle(outcome.status, saving=saving(outcome))
+        saving = None if keeping is None else keeping.saving(outcome, meter)
+        charged = meter.settle(outcome.status, saving=saving)
         faults.point("session.settled")
         return Settled(outcome, charged, meter.loss)
 
@@ -130,13 +138,18 @@ def decide(plan: Plan, task: Task, meter: VaultMeter) -> Outcome:
     return replace(outcome, noisy=noisy)
 
 
-def denied_unread(plan: Plan, task: Task) -> Outcome | None:
-    """The denial that public facts decide, before any data are read; None if there is none."""
+def denied_unread(plan: Plan, task: Task, starts: Sequence[Start] = ()) -> Outcome | None:
+    """The denial that public facts decide, before any data are read; None if there is none.
+
+    Released values that the query would go on from, `starts`, are public too.
+    """
     if plan.decided_free:
         return None
     meter = Rehearsal(task.groups, plan.deltas, plan.row_types, plan.accuracy.epsilon, plan.caps)
     try:
         with meter:
+            for start in starts:
+                meter.resume(start.measure, start.chain, start.values, start.level)
             outcome = decide(plan, task, meter)
     except WouldDraw:
         return None

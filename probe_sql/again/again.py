@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from probe_sql.again.keeping import Keeping, Start, usable
 from probe_sql.again.matching import outcome_for
-from probe_sql.again.record import Record, record
+from probe_sql.again.record import Record
+from probe_sql.algorithms.values import prices
 from probe_sql.answer.content import Replayed
 from probe_sql.database import Database
 from probe_sql.errors import OperationalError
 from probe_sql.ledger import Kept, Saving
 from probe_sql.measuring import Outcome
+from probe_sql.plan.explain_costs import Sharper, sharper_loss
+from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.plan import Plan
 from probe_sql.vault.sources import FRAMES
 
@@ -84,38 +88,88 @@ class Again:
         """Have the ledger count that an answer was given again."""
         self._database.ledger.answers.count(replay.kept, self._analyst)
 
-    def saving(self, plan: Plan) -> Callable[[Outcome], Saving | None]:
-        """A function that writes down what is to be kept of an outcome; to be made before a scan.
+    def keeping(self, plan: Plan, groups: int) -> Keeping:
+        """What this query goes on from, and what will be kept of it; to be made before a scan."""
+        around = self._surroundings(plan)
+        if around is None:
+            return Keeping(self._database, plan, None, self._state, {}, ())
+        question = self._own(plan.identity(around))
+        chains: dict[int, str] = {}
+        if plan.figures and self._reuse.sharpen == "on":
+            task = plan.outline(groups)
+            whole = sorted(prices(task).whole(task))
+            chains = {measure: self._own(plan.chain(measure, around)) for measure in whole}
+        saving = Saving(question, "", self._reuse.version)
+        starts = () if plan.accuracy.fresh else self._starts(chains, groups)
+        return Keeping(self._database, plan, saving, self._state, chains, starts)
 
-        A denial of values is not kept: public numbers decide it, before anything is drawn.
+    def sharper(self, plan: Plan, groups: int) -> Sharper | None:
+        """Which values a query would go on from, and what it costs then; None where there are none
+        that make it cheaper, or whoever asks may not know."""
+        if not plan.figures:
+            return None
+        try:
+            keeping = self.keeping(plan, groups)
+        except OperationalError:
+            return None
+        loss = sharper_loss(plan, groups, keeping.levels)
+        if not keeping.starts or loss >= sharper_loss(plan, groups, {}):
+            return None
+        return Sharper(max(start.on for start in keeping.starts), loss)
+
+    def _starts(self, chains: Mapping[int, str], groups: int) -> Iterator[Start]:
+        """The heads of chains that were drawn of the same data, as far as that is public.
+
+        Privacy: neither price nor EXPLAIN may tell whether a row changed. So that the data are the
+        same is the owner's word, or that the source was not opened anew, or, where the owner says
+        `on_change = "ask"` without a `version`, what the files look like. Their bytes decide later,
+        for safety alone (`Keeping.resume`).
         """
-        question = self._question(plan)
-        before = self._state()
+        answers = self._database.ledger.answers
+        found = answers.find_heads(chains.values(), self._analyst) if chains else {}
+        known: dict[int, Record | None] = {}
+        for measure, chain in chains.items():
+            kept = found.get(chain)
+            if kept is None:
+                continue
+            if kept.number not in known:
+                body = answers.read(kept)
+                known[kept.number] = None if body is None else Record.load(body)
+            was = known[kept.number]
+            head = None if was is None else was.head(chain)
+            if was is None or head is None or was.content is None or was.groups != groups:
+                continue
+            if usable(head[0]) and self._same_data(kept, was):
+                number, on = kept.number, kept.time[:10]
+                yield Start(measure, chain, number, *head, was.content, on)
 
-        def saved(outcome: Outcome) -> Saving | None:
-            if question is None or (outcome.status == "denied" and plan.figures):
-                return None
-            state = before if self._state() == before else None  # read while it changed
-            return Saving(question, record(plan, outcome).dump(), self._reuse.version, state)
-
-        return saved
+    def _same_data(self, kept: Kept, was: Record) -> bool:
+        """Whether public facts say that an answer is about the data that are read now."""
+        if not self._current(kept):
+            return False
+        if self._reuse.version is not None or kept.version is not None:
+            return self._reuse.version == kept.version
+        return self._reuse.on_change == "ask" or was.opening == self._database.backend.opening
 
     def _question(self, plan: Plan) -> str | None:
-        """The digest by which an answer is found; None where nothing can be found again.
+        """The digest by which an answer is found; None where nothing can be found again."""
+        around = self._surroundings(plan)
+        return None if around is None else self._own(plan.identity(around))
 
-        Where answers are not shared it is the analyst's own, so that neither cost nor time nor
-        EXPLAIN tells what others asked.
-        """
+    def _surroundings(self, plan: Plan) -> Surroundings | None:
+        """Where the question is asked; None where nothing can be found again."""
         database, ledger = self._database, self._database.ledger
         if self._reuse.answers == "none" or ledger.identity == FRAMES:
             return None
         around = database.backend.surroundings(plan.scan)
-        if around is None:
-            return None
-        digest = plan.identity(replace(around, source=ledger.identity))
+        return None if around is None else replace(around, source=ledger.identity)
+
+    def _own(self, digest: str) -> str:
+        """A digest as it is, or where answers are not shared, the analyst's own: neither cost nor
+        time nor EXPLAIN then tells what others asked."""
         if self._reuse.answers == "shared":
             return digest
-        own = json.dumps([digest, self._analyst, ledger.user])
+        own = json.dumps([digest, self._analyst, self._database.ledger.user])
         return hashlib.sha256(own.encode()).hexdigest()
 
     def _state(self) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,24 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """Where the finest value of a chain is: a part of a column, and the exact epsilon of its draw.
+
+    Privacy: the values are raw, as they left the vault: not rounded, clipped or moved.
+    """
+
+    column: str
+    part: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """An answer, or a denial, as it was given: `values` and `columns` by their digests.
 
-    `aside` is what a selection had set aside for values, which a denial depends on.
+    `aside` is what a selection had set aside for values, which a denial depends on. `heads` are the
+    values that a later query may go on from, by chain; `content` is the keyed digest of the data
+    that they are of, `opening` when their source was opened.
     """
 
     status: str
@@ -75,6 +89,16 @@ class Record:
     denial: str | None
     min_entropy: float | None
     peeled: Peeled | None = None
+    heads: Mapping[str, Head] = field(default_factory=dict)
+    content: str | None = None
+    opening: str | None = None
+
+    def head(self, chain: str) -> tuple[Ints, float] | None:
+        """The value of a chain in every group, with its level."""
+        head = self.heads.get(chain)
+        if head is None:
+            return None
+        return self.columns[head.column].shown.parts[head.part], head.level
 
     def outcome(self) -> Outcome:
         """What was decided then, without values, whose numbers another plan may give otherwise."""
@@ -122,6 +146,9 @@ class Record:
                 "denial": self.denial,
                 "min_entropy": self.min_entropy,
                 "peeled": None if self.peeled is None else asdict(self.peeled),
+                "heads": {chain: [*astuple(head)] for chain, head in self.heads.items()},
+                "content": self.content,
+                "opening": self.opening,
             }
         )
 
@@ -156,6 +183,7 @@ class Record:
         if said.get("peeled") is not None:
             was = said["peeled"]
             said["peeled"] = Peeled(was["groups"], was["reach"], tuple(was["ahead"]))
+        said["heads"] = {chain: Head(*head) for chain, head in said.get("heads", {}).items()}
         return cls(**said)
 
 

@@ -58,6 +58,14 @@ class Prices:
     checked: frozenset[int] = frozenset()
     peel: Peel | None = None
 
+    def whole(self, task: Task) -> frozenset[int]:
+        """The measures that are drawn once, in all groups, by a level: those that a later query
+        may go on from. Not ranks, nor what climbs, nor values of groups that are chosen."""
+        if self.peel is not None:
+            return frozenset()
+        ranked = {figure.parts[0].measure for figure in task.figures if figure.rank is not None}
+        return frozenset(self.drawn.keys() - ranked - self.climbs.keys())
+
     @property
     def most(self) -> dict[int, float]:
         """The most that each measure can lose."""
@@ -101,8 +109,10 @@ class Values:
         if found.peel is not None:
             choice = found.peel, found.drawn[found.peel.measure]
             everyone[found.peel.count :] = False  # as many as there will be
-        draws: list[Draw] = [(measure, each, everyone) for measure, each in found.drawn.items()]
-        reveals = [(measure, levels.price, everyone) for measure, levels in found.climbs.items()]
+        whole = found.whole(task)
+        draws: list[Draw] = [(m, e, everyone) for m, e in found.drawn.items() if m not in whole]
+        reveals = [(m, e, everyone) for m, e in found.drawn.items() if m in whole]
+        reveals += [(measure, levels.price, everyone) for measure, levels in found.climbs.items()]
         if not meter.affordable(draws, reveals, choice):
             return _denied(task, meter.loss_after(draws, reveals, choice))
         by_doubt = sorted(task.figures, key=lambda figure: figure.among)  # the strictest last
@@ -112,7 +122,7 @@ class Values:
                 everyone, ahead = meter.select(*choice)
                 peeled = _peeled(task, choice, ahead[everyone])
             drawn = {
-                measure: meter.draw(measure, each, everyone)
+                measure: (meter.reveal if measure in whole else meter.draw)(measure, each, everyone)
                 for measure, each in found.drawn.items()
                 if measure not in ranked
             }

@@ -5,8 +5,19 @@ lowers the charge to what was drawn. Beside the ledger's file lie anchors that r
 far it had come, so that a missing, copied or rolled-back ledger is an error.
 """
 
+from probe_sql.ledger.heads import MovedError, Taken
 from probe_sql.ledger.kept import Kept, Saving
 from probe_sql.ledger.ledger import STOPPED, Ledger
 from probe_sql.ledger.values import BudgetState, Entry, Receipt
 
-__all__ = ["STOPPED", "BudgetState", "Entry", "Kept", "Ledger", "Receipt", "Saving"]
+__all__ = [
+    "STOPPED",
+    "BudgetState",
+    "Entry",
+    "Kept",
+    "Ledger",
+    "MovedError",
+    "Receipt",
+    "Saving",
+    "Taken",
+]

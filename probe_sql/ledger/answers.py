@@ -5,7 +5,7 @@ Giving an answer again is post-processing of what was charged when it was drawn:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from probe_sql import faults
@@ -46,6 +46,15 @@ class Answers:
             self._may_ask(analyst)
             kept = self._log.book.answers.values()
             return tuple(one for one in reversed(kept) if one.question == question)
+
+    def find_heads(self, chains: Iterable[str], analyst: str | None) -> dict[str, Kept]:
+        """The answers that are the heads of chains, by chain; raises as `find` does."""
+        with self._log.store.transaction("DEFERRED"):
+            self._log.catch_up()
+            self._may_ask(analyst)
+            book = self._log.book
+            numbers = {chain: book.heads.found.get(chain) for chain in chains}
+            return {c: book.answers[n] for c, n in numbers.items() if n is not None}
 
     def read(self, kept: Kept) -> str | None:
         """The text of an answer; None where it has made room meanwhile."""

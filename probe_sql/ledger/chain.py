@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from probe_sql.ledger.heads import Heads, Taken
 from probe_sql.ledger.kept import Kept, Note
 
 START_HASH = "0" * 64
@@ -89,22 +90,27 @@ class Hold:
     """Whose a reservation is, which process scans for it, and what it costs at least.
 
     `user` is the operating system's, `process` names the lock that the process holds while
-    it lives. An unsuccessful end costs `failure` units, any other at least `least`.
+    it lives. An unsuccessful end costs `failure` units, any other at least `least`. `taken` are
+    the heads from which it may go on, which nobody else has meanwhile.
     """
 
     user: str
     process: str
     least: int
     failure: int
+    taken: Taken = ()
 
     def dump(self) -> str:
-        """As text for the log."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """As text for the log; nothing is said of heads where none is taken."""
+        said = asdict(self)
+        return json.dumps(said if said.pop("taken") == () else asdict(self), sort_keys=True)
 
     @classmethod
     def load(cls, text: str) -> Hold:
         """Inverse of `dump`."""
-        return cls(**json.loads(text))
+        said = json.loads(text)
+        taken = tuple((chain, number) for chain, number in said.pop("taken", ()))
+        return cls(**said, taken=taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,15 @@ class Open:
     units: int
     state: Literal["scanning", "drawing"] = "drawing"
     hold: Hold | None = None
+
+    @property
+    def taken(self) -> Taken:
+        """The heads that it took."""
+        return () if self.hold is None else self.hold.taken
+
+    def without_heads(self) -> Open:
+        """The same, once nothing may be gone on from any more."""
+        return self if self.hold is None else replace(self, hold=replace(self.hold, taken=()))
 
     def floor(self, outcome: str) -> int:
         """The least that an end of this kind costs."""
@@ -207,6 +222,7 @@ class Book:
     failures: dict[str, int] = field(default_factory=dict)
     retired: str | None = None
     answers: dict[int, Kept] = field(default_factory=dict)  # those that are kept, the oldest first
+    heads: Heads = field(default_factory=Heads)
 
     def spent_by(self, analyst: str | None) -> int:
         """Units charged to one analyst."""
@@ -299,9 +315,12 @@ class Book:
             hold = None if row.hold is None else Hold.load(row.hold)
             state: Literal["scanning", "drawing"] = "drawing" if hold is None else "scanning"
             self.open[row.number] = held = Open(row.analyst, row.units, state, hold)
-            return self.retired is None and row.units >= held.floor("failed")
+            there = hold is None or self.heads.take(hold.taken)
+            return there and self.retired is None and row.units >= held.floor("failed")
         if row.event == "adopted":
             self.place, self.retired = Place.load(row.place or ""), None
+            self.heads = Heads()  # a copy may be behind: what it calls a head was gone on from
+            self.open = {number: held.without_heads() for number, held in self.open.items()}
             return True
         if row.event == "retired":
             self.retired = Place.load(row.place or "").path
@@ -328,6 +347,8 @@ class Book:
             elif outcome == "failed" and before.hold is not None:
                 user = before.hold.user
                 self.failures[user] = self.failures.get(user, 0) + 1
+            if before.state == "scanning":  # it has drawn nothing
+                self.heads.give_back(before.taken, self.answers)
             if row.answer is not None:
                 possible = self._keep(row, before) and possible
         return change, possible and row.analyst == before.analyst
@@ -338,6 +359,7 @@ class Book:
         user = None if before.hold is None else before.hold.user
         gone = [self.answers.pop(number) for number in note.evicted]
         self.answers[row.number] = note.kept(row.number, row.time, row.analyst, user, outcome)
+        self.heads.keep(row.number, note.heads, note.evicted)
         mine = all((one.analyst, one.user) == (row.analyst, user) for one in gone)
         return outcome in PAID_IN_FULL and before.state == "drawing" and mine
 
@@ -354,6 +376,7 @@ class Book:
             dict(self.failures),
             self.retired,
             dict(self.answers),
+            Heads(dict(self.heads.found)),
         )
 
     def by_analyst(self) -> list[tuple[str | None, int]]:
@@ -379,6 +402,8 @@ class Book:
             said["retired"] = self.retired
         if self.answers:
             said["answers"] = [kept.dump() for kept in self.answers.values()]
+        if self.heads.found:
+            said["heads"] = sorted(self.heads.found.items())
         return json.dumps(said)
 
     @classmethod
@@ -403,6 +428,7 @@ class Book:
                 failures=dict(said.get("failures", ())),
                 retired=said.get("retired"),
                 answers={kept[0]: Kept(*kept) for kept in said.get("answers", ())},
+                heads=Heads(dict(said.get("heads", ()))),
             )
         except (TypeError, ValueError, KeyError) as error:
             raise BrokenChainError(f"row {row.seq} is malformed") from error

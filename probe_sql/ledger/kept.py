@@ -12,7 +12,8 @@ from dataclasses import dataclass
 class Saving:
     """An answer that is to be kept: the digest of its question, and its text.
 
-    `version` is the owner's label of the data, `state` a word for the files that were read.
+    `version` is the owner's label of the data, `state` a word for the files that were read, `heads`
+    are the chains whose finest value is in it.
     Privacy: the text holds what was released and charged, and nothing else.
     """
 
@@ -20,6 +21,7 @@ class Saving:
     body: str
     version: str | None = None
     state: str | None = None
+    heads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Note:
     version: str | None
     state: str | None
     evicted: tuple[int, ...]
+    heads: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, saving: Saving, evicted: Iterable[int]) -> Note:
@@ -82,26 +85,20 @@ class Note:
             saving.version,
             saving.state,
             tuple(evicted),
+            saving.heads,
         )
 
     def dump(self) -> str:
-        """As text for the log."""
-        return json.dumps(
-            [
-                self.question,
-                self.digest,
-                self.size,
-                self.version,
-                self.state,
-                self.evicted,
-            ]
-        )
+        """As text for the log; nothing is said of heads where there is none."""
+        said = [self.question, self.digest, self.size, self.version, self.state, self.evicted]
+        return json.dumps([*said, self.heads] if self.heads else said)
 
     @classmethod
     def load(cls, text: str) -> Note:
         """Inverse of `dump`."""
-        question, digest, size, version, state, evicted = json.loads(text)
-        return cls(question, digest, size, version, state, tuple(evicted))
+        question, digest, size, version, state, evicted, *heads = json.loads(text)
+        chains = tuple(chain for each in heads for chain in each)
+        return cls(question, digest, size, version, state, tuple(evicted), chains)
 
     def kept(
         self, number: int, time: str, analyst: str | None, user: str | None, outcome: str

@@ -17,6 +17,7 @@ from probe_sql.errors import InternalError, LedgerError
 from probe_sql.ledger import errors, limits, values
 from probe_sql.ledger.answers import Answers
 from probe_sql.ledger.chain import OUTCOMES, PAID_IN_FULL, Hold, Open
+from probe_sql.ledger.heads import MovedError, Taken
 from probe_sql.ledger.kept import Note, Saving
 from probe_sql.ledger.locks import Presence, Turns, owns, system_user
 from probe_sql.ledger.log import Log, storable
@@ -177,13 +178,13 @@ class Ledger:
             self._admit(analyst, self._price(asked))
 
     def reserve(
-        self, analyst: str | None, asked: Loss, *, sql: str, kind: str = "query"
+        self, analyst: str | None, asked: Loss, *, sql: str, kind: str = "query", taken: Taken = ()
     ) -> Receipt:
         """Charge what is asked, or a failure where that costs more, durably, before the scan.
 
         Returns the receipt of a hold that cannot draw yet. BudgetExhausted if it does not fit,
-        Stopped if the user's scans have failed, LedgerError if it cannot be written: then there
-        is no receipt.
+        Stopped if the user's scans have failed, LedgerError if it cannot be written, MovedError if
+        not all of `taken`, which nobody has afterwards, are heads: then there is no receipt.
         """
         faults.point("ledger.reserve.before")
         price = self._price(asked)
@@ -193,6 +194,9 @@ class Ledger:
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
             self._admit(analyst, price)
+            if not self._log.book.heads.has(taken):
+                raise MovedError
+            least, failure = self._budget.least_price.units, self._budget.failure_price.units
             row = self._log.book.draft(
                 "reserved",
                 time=self._now(),
@@ -202,12 +206,7 @@ class Ledger:
                 sql=storable(sql),
                 budget=Loss.allowed(self._budget.epsilon).units,
                 analyst_budget=limits.own_budget(self._budget, analyst),
-                hold=Hold(
-                    self._user,
-                    process,
-                    self._budget.least_price.units,
-                    self._budget.failure_price.units,
-                ),
+                hold=Hold(self._user, process, least, failure, taken),
             )
             self._log.append(row, "reserve")
         self._follow("reserve")
@@ -240,11 +239,11 @@ class Ledger:
             self._log.append(row, "draw")
         self._follow("draw")
 
-    def verify(self, receipt: Receipt) -> None:
-        """Return only if `receipt` is a reservation of this ledger and process that may draw."""
+    def verify(self, receipt: Receipt) -> Taken:
+        """The heads that `receipt` took, a reservation of this ledger and process that may draw."""
         with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
-            self._check(receipt, "drawing")
+            return self._check(receipt, "drawing").taken
 
     def settle(
         self,

@@ -97,6 +97,8 @@ def _price(explanation: Explanation, remaining: float | None) -> str:
     plan, worst = explanation.plan, explanation.epsilon_worst
     if plan.decided_free:
         return "Costs nothing: public facts decide it."
+    if explanation.sharper is not None and explanation.free is None:
+        return f"Costs at most {explanation.sharper.words}."
     needed = explanation.first_loss + plan.release_loss
     if needed > Loss.asked(plan.accuracy.epsilon):
         larger = "margin" if plan.figures else plan.accuracy.primary

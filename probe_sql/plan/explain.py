@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from probe_sql.accuracy import UNBOUNDED
-from probe_sql.algorithms.protocol import Algorithm, FirstDraw, FirstDraws
+from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
 from probe_sql.grid import Grid, text_lines
-from probe_sql.logic import And, Constant, Formula, Leaf, render, simplified
+from probe_sql.logic import And, Constant, Formula, Leaf, render
 from probe_sql.loss import Loss
-from probe_sql.measuring import Task
 from probe_sql.plan.doubt import Doubt, doubt, svg
+from probe_sql.plan.explain_costs import Sharper, spent_on, unminimised, worst
 from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
 from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.person import PersonCosts, person_costs
@@ -26,7 +26,7 @@ class Explanation:
 
     `first_loss` is of these, `written_loss` of those that HAVING as written would take,
     `worst_loss` the most that can be charged. `free` says of when an answer is that would be given
-    again; the rest is about asking anew.
+    again, `sharper` from which values it would go on; the rest is about asking anew.
     """
 
     plan: Plan
@@ -42,6 +42,7 @@ class Explanation:
     groups: int | None = None
     values: tuple[ValueCost, ...] = ()
     free: str | None = None
+    sharper: Sharper | None = None
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -105,10 +106,10 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
     first = algorithm.first_draws(outline)
     most = (accuracy.epsilon - plan.release_loss.epsilon) / (2 if first.again else 1)
     if first.everything and most > 0:
-        factor = most / plan.unit_loss(_spent(plan, first)).epsilon
+        factor = most / plan.unit_loss(spent_on(plan, first)).epsilon
         outline = replace(outline, accuracy=replace(accuracy, epsilon=factor * accuracy.epsilon))
         first = algorithm.first_draws(outline)
-    loss = plan.unit_loss(_spent(plan, first), first.peel)
+    loss = plan.unit_loss(spent_on(plan, first), first.peel)
     people = _people(plan, first)
     draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
     promise = algorithm.guarantee(accuracy, capped=people is not None)
@@ -117,10 +118,8 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
         first,
         draws,
         loss,
-        loss
-        if plan.figures or first.everything
-        else _unminimised(plan, outline, algorithm, people),
-        _worst(plan, first, loss),
+        loss if plan.figures or first.everything else unminimised(plan, outline, algorithm, people),
+        worst(plan, first, loss),
         ()
         if plan.engine is None
         else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
@@ -133,42 +132,10 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
     )
 
 
-def _spent(plan: Plan, first: FirstDraws) -> list[float]:
-    """The epsilon of each measure in the first draws.
-
-    A number made of several measures is met as often as the one of them that is met most, which
-    is any that does not count people.
-    """
-    spent = [0.0] * len(plan.deltas)
-    for behind, epsilon in first.numbers:
-        spent[min(behind, key=lambda measure: (measure in plan.caps.once, measure))] += epsilon
-    return spent
-
-
 def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
-    return None if plan.caps.column is None else person_costs(plan, _spent(plan, first), first.peel)
-
-
-def _unminimised(
-    plan: Plan, outline: Task, algorithm: Algorithm, people: PersonCosts | None
-) -> Loss:
-    """What the first draws would cost on the tree as written."""
-    tree = simplified(plan.written.formula)
-    written = replace(outline, atoms=plan.written.atoms, formula=tree)
-    epsilon = algorithm.first_draws(written).epsilon
-    return Loss.drawn(epsilon if people is None else epsilon * people.rows)
-
-
-def _worst(plan: Plan, first: FirstDraws, loss: Loss) -> Loss:
-    """The most the query can be charged: a draw that would pass epsilon is never made.
-
-    The ledger charges at least a scan's price.
-    """
-    most = Loss.asked(plan.accuracy.epsilon)
-    if not first.whole:
-        return max(most, plan.least)
-    total = loss + plan.release_loss
-    return max(total, plan.least) if total <= most else Loss.NOTHING
+    if plan.caps.column is None:
+        return None
+    return person_costs(plan, spent_on(plan, first), first.peel)
 
 
 # --- JSON ------------------------------------------------------------------------------
@@ -211,6 +178,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "number": _number_dict(explanation),
         "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
         "free": explanation.free,
+        "sharper": None if explanation.sharper is None else explanation.sharper.as_dict(),
         "epsilon_first": explanation.epsilon_first,
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_loss.epsilon,
@@ -292,6 +260,8 @@ def as_text(explanation: Explanation) -> str:
     ]
     if explanation.free is not None:
         lines.append(f"free        {explanation.free}; asked anew it costs what follows")
+    if explanation.sharper is not None:
+        lines.append(f"sharper     {explanation.sharper.words}; asked anew it costs what follows")
     if plan.query.having_text:
         lines += [
             f"HAVING      {plan.query.having_text}",
@@ -346,6 +316,7 @@ def as_html(explanation: Explanation) -> str:
     plan, epsilon = explanation.plan, explanation.epsilon_worst
     most = f"At most epsilon {epsilon:.4g} of {plan.accuracy.epsilon:g} is charged."
     price = most if explanation.free is None else f"Free: {explanation.free}."
+    price = price if explanation.sharper is None else f"At most {explanation.sharper.words}."
     chart = "" if explanation.doubt is None else svg(explanation.doubt)
     text = "\n".join(in_html(line) for line in as_text(explanation).split("\n"))
     return (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from probe_sql.errors import InternalError
-from probe_sql.logic.formula import Formula, interpret
+from probe_sql.logic.formula import Constant, Formula, interpret
 from probe_sql.measuring import Atom, Figure, Part
 from probe_sql.plan.tally import MeasureSql, Multiplier, Scan, Tally, Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
@@ -105,6 +105,15 @@ def question(
         ),
     )
     return hashlib.sha256(encode(parts)).hexdigest()
+
+
+def chain(scan: Scan, number: int, surroundings: Surroundings) -> str:
+    """Give the digest of a measure in every group: equal for all questions that measure it there.
+
+    It covers what decides its exact values and what one row may change, and no condition.
+    """
+    frame = question(scan, (), (), Constant(True), surroundings)
+    return hashlib.sha256(encode((_VERSION, "chain", frame, measure(scan, number)))).hexdigest()
 
 
 def tables(scan: Scan) -> set[str]:

@@ -214,6 +214,10 @@ class Plan:
         """Give the digest of a measure, for comparison within one question."""
         return identity.measure(self.scan, measure)
 
+    def chain(self, measure: int, surroundings: Surroundings) -> str:
+        """Give the digest of a measure in every group: equal for all questions that measure it."""
+        return identity.chain(self.scan, measure, surroundings)
+
     def figure_identity(self, figure: Figure) -> str:
         """Give the digest of a value that is shown, for comparison within one question."""
         digest = identity.figure(self.scan, figure)

@@ -238,6 +238,10 @@ REUSE = Section("Reuse", "reuse", (
           'an answer about data under another `version` (without one: about files that have '
           'changed) is given again with its date (`"replay"`), or asked and paid anew (`"ask"`)',
           '`"replay"`', "again"),
+    Field("sharpen", Choice(("on", "off"), "whether a tighter margin goes on from a value"),
+          'sharpen = "on" or "off"',
+          "whether a tighter margin on the same data pays the difference only; their files are "
+          'then read once more, byte by byte', '`"on"`', "again"),
     Field("keep", Matching("a time", r"[1-9][0-9]{0,5} ?(min|h|d)"), 'keep = "24h"',
           "how long an answer is given again: minutes, hours or days", "for ever", "again"),
     Field("size", SIZE, 'size = "256MB"',

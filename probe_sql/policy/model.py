@@ -296,6 +296,7 @@ class Reuse(Checked):
     answers: str = "shared"  # 'shared' | 'own' | 'none'
     version: str | None = None
     on_change: str = "replay"  # 'replay' | 'ask'
+    sharpen: str = "on"  # 'on' | 'off'
     keep: str | None = None  # None: for ever
     size: str = "256MB"
     quota: str = "16MB"

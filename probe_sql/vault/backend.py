@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.tally import Engine, Scan
 from probe_sql.policy.policy import Policy
 from probe_sql.types import SqlType
+from probe_sql.vault.content import Content
 from probe_sql.vault.exact import Exact
 
 Progress = Callable[[], None]  # called while a scan runs; takes nothing that a row could decide
@@ -72,6 +74,23 @@ class Backend(Protocol):
 
         So it is for frames, and for sessions of Spark. Reads public tables only, each once.
         """
+        ...
+
+    def content(
+        self, scan: Scan, ledger: Path, anew: bool, progress: Progress | None = None
+    ) -> Content | None:
+        """What the rows of the scanned private table are made of, byte by byte.
+
+        None where nothing proves that: for frames, for rows in a server, for views. With `anew`
+        every byte is read now. The key of the digest lies beside the ledger.
+        Privacy: reads private rows, so only after a charge. What comes out compares, and tells
+        nothing else to whoever has not the key.
+        """
+        ...
+
+    @property
+    def opening(self) -> str:
+        """A random word, made when the source was opened."""
         ...
 
     def state(self) -> str | None:

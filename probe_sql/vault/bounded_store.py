@@ -49,7 +49,7 @@ class BoundedTableStore:
     @property
     def current(self) -> bool:
         """Whether the source is still what it was when the store was opened."""
-        return all(_mark(Path(mark[0])) == mark for mark in self.marks)
+        return all(mark(Path(one[0])) == one for one in self.marks)
 
     def keep(self, draft: Path, path: Path) -> None:
         """Put a complete file under its name."""
@@ -89,13 +89,13 @@ def open_store(
     connection reads is not what later ones will, and is kept for this connection alone.
     """
     paths = _files(layout, table)
-    marks = tuple(_mark(path) for path in paths)
+    marks = tuple(mark(path) for path in paths)
     folder = store_folder(layout, table)
     named = str(Path(policy).resolve()) if policy is not None else ""
     if folder is not None and marks == tuple(opened.get(path) for path in paths):
         with suppress(OSError):  # not ours to write in: bounded anew for this connection
-            return BoundedTableStore(folder, _key(private(folder)), marks, named)
-    return BoundedTableStore(spare, _key(private(spare)), marks, named)
+            return BoundedTableStore(folder, key_in(private(folder)), marks, named)
+    return BoundedTableStore(spare, key_in(private(spare)), marks, named)
 
 
 def purge(layout: Layout) -> list[Path]:
@@ -118,7 +118,7 @@ def kept_key(beside: Path | None) -> int:
     """
     if beside is not None:
         with suppress(OSError):  # likewise
-            return _key(private(beside.with_name(beside.name + ".bounded")))
+            return key_in(private(beside.with_name(beside.name + ".bounded")))
     return secrets.randbits(64)
 
 
@@ -134,7 +134,7 @@ def source_marks(layout: Layout) -> Marks:
     paths = [] if layout.database is None else [layout.database.path]
     for source in layout.private.values():
         paths += source.paths if isinstance(source, Files) else ()
-    return {path: _mark(path) for path in paths}
+    return {path: mark(path) for path in paths}
 
 
 def file_state(layout: Layout, opened: Marks) -> str | None:
@@ -151,7 +151,7 @@ def file_state(layout: Layout, opened: Marks) -> str | None:
         if isinstance(source, Files) and source.format == "parquet"
         for path in source.paths
     }
-    marks = (_mark(path) if path in read_again else opened[path] for path in sorted(opened))
+    marks = (mark(path) if path in read_again else opened[path] for path in sorted(opened))
     return _digest("state", *marks)
 
 
@@ -162,10 +162,10 @@ def read_once(layout: Layout) -> Marks:
     private = [s for s in layout.private.values() if isinstance(s, Files) and s.format == "csv"]
     for source in (*private, *layout.public.values()):
         paths += source.paths if isinstance(source, Files) else ()
-    return {path: _mark(path) for path in paths}
+    return {path: mark(path) for path in paths}
 
 
-def _mark(path: Path) -> Mark:
+def mark(path: Path) -> Mark:
     """The marks of a file; a database's log of late writes counts as a part of it.
 
     The time of the last change of the file's entry cannot be set back as that of its content can;
@@ -207,7 +207,7 @@ def _owner(policy: str) -> str:
     return _digest(policy)[:12]
 
 
-def _key(folder: Path) -> int:
+def key_in(folder: Path) -> int:
     """The key of the hash: random, made once for a source, and the same ever after."""
     path = folder / "key"
     if not path.exists():

@@ -102,13 +102,14 @@ class BoundedTables:
 
         check_people(policy, schemas, missing)
 
-    def bound(self, table: Table, schemas: Schemas, instance: Instance) -> None:
+    def bound(self, table: Table, schemas: Schemas, instance: Instance) -> Path:
         """Have the rows of every person bounded, now or as they were kept, for all later scans.
 
-        Two instances do not bound the same table at once: the second shows what the first made.
+        Returns the file that has them. Two instances do not bound the same table at once: the
+        second shows what the first made.
         """
         if table.name in instance.bounded:
-            return
+            return instance.bounded[table.name]
         with instance.watch.holding(self._turns[table.name]):
             store = self._store(table)
             how = bounding(table, schemas[table.name], store.key)
@@ -117,7 +118,8 @@ class BoundedTables:
                 _build(how, store, path, instance)
                 if not _shown(table, path, instance):
                     raise scan_error(Failure.FILE)
-            instance.bounded.add(table.name)
+            instance.bounded[table.name] = path
+            return path
 
 
 def _shown(table: Table, path: Path, instance: Instance) -> bool:

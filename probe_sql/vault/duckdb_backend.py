@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from probe_sql.scan.render import (
 from probe_sql.vault import refusals
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.choosing import ranking
+from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.instance import Connection, Instance, rows
@@ -149,6 +151,18 @@ class DuckDBBackend:
         """Where a question is asked, but for its source; None for frames."""
         with self._call() as instance:
             return self._source.surroundings(sorted(tables(scan)), instance)
+
+    def content(
+        self, scan: Scan, ledger: Path, anew: bool, progress: Progress | None = None
+    ) -> Content | None:
+        """What the rows of the private table are made of; None where nothing proves that."""
+        with self._call(progress) as instance:
+            return self._source.content(scan.relation.table, instance, ledger, anew)
+
+    @property
+    def opening(self) -> str:
+        """A random word, made when the source was opened."""
+        return self._source.opening
 
     def state(self) -> str | None:
         """A word that changes when the files of the private tables do; None for frames."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -13,19 +15,23 @@ import duckdb
 
 from probe_sql.errors import ProbeError
 from probe_sql.plan.identity import Surroundings
+from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
+from probe_sql.text import normal_name
 from probe_sql.types import SqlType, parse_type
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.bounded_store import file_state, read_once, source_marks
 from probe_sql.vault.bounded_tables import BoundedTables
+from probe_sql.vault.content import Content, Contents, content_key
 from probe_sql.vault.failures import Failure, opening_error
 from probe_sql.vault.instance import Connection, Instance, rows
 from probe_sql.vault.loading import CATALOG, WHOLE, Step, attach, identifier, load, load_into
 from probe_sql.vault.opening import resources, seconds, set_limits, wall_in
 from probe_sql.vault.pool import Pool
 from probe_sql.vault.reading import ReadingLock
-from probe_sql.vault.sources import Frame, Layout
+from probe_sql.vault.sources import Files, Frame, Layout
+from probe_sql.vault.views import catalogue
 from probe_sql.vault.workplace import open_workplace
 
 
@@ -53,6 +59,7 @@ class DuckDBSource:
         self.seconds = seconds(self._limits)
         self._numbers = count()
         self._contents: dict[str, str] = {}  # digests of public tables, which do not change
+        self._bytes = Contents()  # of private ones, which might
         self._reading: ReadingLock | None = None
         try:
             if layout.database is not None:
@@ -89,6 +96,31 @@ class DuckDBSource:
     def state(self) -> str | None:
         """A word that changes when the files of the private tables do; None for frames."""
         return file_state(self.layout, self._opened)
+
+    @property
+    def opening(self) -> str:
+        """A random word, made on opening."""
+        return self._bytes.opening
+
+    def content(self, table: Table, instance: Instance, ledger: Path, anew: bool) -> Content | None:
+        """What the rows of a private table are made of; None where nothing proves that.
+
+        Of a database only stored columns are proved: a view may compute, or read other files.
+        """
+        key = content_key(ledger)
+        source = find(self.layout.private, table.name)
+        if key is None or isinstance(source, Frame):
+            return None
+        if table.unit.column is not None:  # scans read nothing else
+            paths = [self.people.bound(table, self.schemas, instance)]
+        elif isinstance(source, Files):
+            paths = list(source.paths)
+        elif self.layout.database is not None and instance.run(partial(_stored, table=table.name)):
+            paths = [self.layout.database.path]
+        else:
+            return None
+        tick = partial(instance.watch.tick, time.monotonic())
+        return self._bytes.of(paths, self._marks, anew, key, tick)
 
     def _content(self, table: str, instance: Instance) -> str:
         """The digest of a public table: columns with their types, and rows in any order.
@@ -193,6 +225,16 @@ def _schemas(connection: Connection) -> Schemas:
         found.setdefault((database, table), {})[column] = parse_type(type_)
     # The last to come wins: our own tables and views over those of the database.
     return {table: schema for (_, table), schema in reversed(found.items())}
+
+
+def _stored(connection: Connection, table: str) -> bool:
+    """Whether all of a table's columns are stored in the attached database."""
+    known = catalogue(connection, CATALOG)
+    return any(
+        schema == "main" and normal_name(name) == normal_name(table)
+        for schema, name in known.tables
+        if not known.computes((schema, name))
+    )
 
 
 def write_database(path: Path, statements: Iterable[str]) -> None:

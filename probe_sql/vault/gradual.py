@@ -110,6 +110,24 @@ class NoiseState:
     def __init__(self, groups: int) -> None:
         self._noise: Ints = np.zeros(groups, dtype=np.int64)
         self._levels: NDArray[np.float64] = np.zeros(groups)  # epsilon; 0: not revealed
+        self.paid_before = Fraction(0)  # the level that an earlier query paid for
+
+    @property
+    def level(self) -> float | None:
+        """The last level, where it is the same in all groups."""
+        first = float(self._levels[0]) if self._levels.size else 0.0
+        return first if first and (self._levels == first).all() else None
+
+    def resume(self, released: Ints, exact: Ints, level: float) -> None:
+        """Go on from values that an earlier query released of the same exact ones, at `level`.
+
+        Privacy: the noise is what it was then, and no longer kept anywhere but here. Sums wrap
+        around where they must, and released values that were saturated are not gone on from.
+        """
+        with Scratch() as scratch:
+            self._noise[:] = scratch.keep(released - exact)
+        self._levels[:] = level
+        self.paid_before = Fraction(level)
 
     def coarser(self, epsilon: float, groups: Mask) -> Mask:
         """Those of `groups` whose last level is coarser than `epsilon`; none may be finer."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
@@ -51,7 +52,7 @@ class Instance:
         self.connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
         self.watch = Watch()
         self.broken = False  # by an error inside of DuckDB
-        self.bounded: set[str] = set()  # tables that show the bounded rows of people
+        self.bounded: dict[str, Path] = {}  # files of the tables that show people's bounded rows
         self._runner = Runner(self.connection)
         self._numbers = count()
         self._domains: dict[bytes, Domain] = {}  # the oldest first

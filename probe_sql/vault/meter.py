@@ -19,11 +19,12 @@ import numpy as np
 
 from probe_sql import faults
 from probe_sql.errors import InternalError
-from probe_sql.ledger import Ledger, Receipt, Saving
+from probe_sql.ledger import Ledger, Receipt, Saving, Taken
 from probe_sql.logic.formula import Formula, atoms
 from probe_sql.loss import Loss
 from probe_sql.measuring import Atom, Choice, Draw, Floats, Ints, Mask, OverBudget, Peel, Rank
 from probe_sql.plan.unit import ROW, Caps
+from probe_sql.vault.accounts import losses_of, steps_of
 from probe_sql.vault.choosing import choose, first_groups
 from probe_sql.vault.claim import claim
 from probe_sql.vault.condition_slack import condition_slack
@@ -52,17 +53,10 @@ class VaultMeter:
     """
 
     def __init__(
-        self,
-        exact: Exact,
-        deltas: Sequence[int],
-        row_types: Sequence[Sequence[int]],
-        ledger: Ledger,
-        receipt: Receipt,
-        sampler: Sampler,
-        epsilon_max: float,
-        caps: Caps = ROW,
-        ranks: Sequence[Rank] = (),
-    ) -> None:
+        self, exact: Exact, deltas: Sequence[int], row_types: Sequence[Sequence[int]],
+        ledger: Ledger, receipt: Receipt, sampler: Sampler, epsilon_max: float,
+        caps: Caps = ROW, ranks: Sequence[Rank] = (),
+    ) -> None:  # fmt: skip
         measures = len(unsealed(exact)) + len(ranks)
         covered = {measure for members in row_types for measure in members}
         if len(deltas) != measures or covered != set(range(measures)):
@@ -104,6 +98,7 @@ class VaultMeter:
         self._released = tuple(NoiseState(exact.groups) for _ in deltas)
         self._paid = np.zeros((len(deltas), exact.groups), dtype=np.int64)  # for levels revealed
         self._verified: int | None = None  # the process that did
+        self._taken: Taken = ()  # the heads that the ledger handed out
         self._open = True
         self._settled = False
         self._lock = threading.Lock()
@@ -120,14 +115,7 @@ class VaultMeter:
 
     def group_losses(self) -> Floats:
         """Loss of each group so far, rounded up (predicate-wise DP)."""
-        worst: Ints = self._totals.max(axis=0, initial=0)
-        losses: Floats = worst.astype(np.float64)
-        below = losses.astype(np.int64) < worst
-        losses[below] = np.nextafter(losses[below], np.inf)
-        losses *= float(self._step)  # a power of two: exact
-        rows = self._caps.per_group
-        if rows > 1:
-            losses = np.where(worst, np.nextafter(losses * rows, np.inf), 0.0)
+        losses = losses_of(self._totals, self._step, self._caps.per_group)
         return losses + float(self._chosen * self._step)
 
     # --- asking -------------------------------------------------------------------------
@@ -166,7 +154,8 @@ class VaultMeter:
             for row_type in self._types[measure]:
                 losses[row_type] += epsilon * groups
         for measure, epsilon, groups in reveals:
-            more = np.maximum(epsilon - self._paid[measure] * float(self._step), 0.0) * groups
+            above = epsilon - float(self._released[measure].paid_before)
+            more = np.maximum(above - self._paid[measure] * float(self._step), 0.0) * groups
             for row_type in self._types[measure]:
                 losses[row_type] += more
         chosen = self._chosen * float(self._step)
@@ -177,7 +166,7 @@ class VaultMeter:
     def _further(self, reveals: Sequence[Draw]) -> list[Cost]:
         """What levels cost beyond those that were revealed; one level for each measure."""
         return [
-            (measure, np.maximum(self._steps(epsilon) - self._paid[measure], 0), groups)
+            (measure, np.maximum(self._above(measure, epsilon) - self._paid[measure], 0), groups)
             for measure, epsilon, groups in reveals
         ]
 
@@ -226,13 +215,15 @@ class VaultMeter:
         Privacy: a group's value at a coarser level is its value at a finer one plus
         independent noise (docs/proofs/noise.md, section 6), so the loss of (measure, group)
         grows to `epsilon`, not by it. Counted, then drawn, as in `draw`. A level may not be
-        coarser than the last; the last one again is the same value, at no loss.
+        coarser than the last, but for the one that was resumed; the last one again is the same
+        value, at no loss.
         """
+        epsilon = max(epsilon, float(self._released[measure].paid_before))
         self._check(measure, epsilon, groups)
         with self._lock, Scratch() as scratch:
             values, released = self._values(measure), self._released[measure]
             coarser = released.coarser(epsilon, groups)
-            steps = self._steps(epsilon)
+            steps = self._above(measure, epsilon)
             self._count(measure, steps - self._paid[measure], coarser)
             self._paid[measure, coarser] = steps
             faults.point("vault.draw.before")
@@ -241,6 +232,23 @@ class VaultMeter:
             noisy = blurred(values, asked, scratch.keep(released.noise(asked)))
             faults.point("vault.draw.after")
             return noisy
+
+    @sealed
+    def resume(self, measure: int, chain: str, values: Ints, level: float) -> None:
+        """Have `reveal` go on from values that an earlier query released at `level`.
+
+        Privacy: docs/proofs/sharpening.md. The ledger must have handed their chain to this query,
+        to no other; whoever calls vouches that the exact values are those of that time.
+        """
+        with self._lock:
+            exact = self._values(measure)
+            if chain not in dict(self._taken) or self._released[measure].level is not None:
+                raise InternalError("only the head of a chain can be gone on from, once")
+            self._released[measure].resume(values, exact, level)
+
+    def level(self, measure: int) -> float | None:
+        """The level of all groups that was revealed last, or resumed; None where there is none."""
+        return self._released[measure].level
 
     @sealed
     def measure_condition(self, formula: Formula, comparisons: Sequence[Atom]) -> int:
@@ -347,7 +355,7 @@ class VaultMeter:
     def _verify(self) -> None:
         """Ask the ledger before the first draw, and again after a fork, where it refuses."""
         if self._verified != getpid():
-            self._ledger.verify(self._receipt)
+            self._taken = self._ledger.verify(self._receipt)
             self._verified = getpid()
 
     def _count(self, measure: int, steps: int | Ints, groups: Mask) -> None:
@@ -419,11 +427,9 @@ class VaultMeter:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.close()
 
     def __repr__(self) -> str:
@@ -435,10 +441,10 @@ class VaultMeter:
 
     # --- integers -----------------------------------------------------------------------
 
-    def _steps(self, epsilon: float) -> int:
-        """Least number of steps that is at least `epsilon`; beyond the limit, just beyond it."""
-        if not epsilon > 0:
-            return 0
-        if math.isinf(epsilon):
-            return self._limit + 1
-        return min(math.ceil(Fraction(epsilon) / self._step), self._limit + 1)
+    def _above(self, measure: int, epsilon: float) -> int:
+        """The steps of a level beyond what an earlier query paid for."""
+        before = self._released[measure].paid_before
+        return self._steps(Fraction(epsilon) - before if before else epsilon)
+
+    def _steps(self, epsilon: float | Fraction) -> int:
+        return steps_of(epsilon, self._step, self._limit)

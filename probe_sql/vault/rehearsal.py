@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import NoReturn
 
 import numpy as np
@@ -66,8 +67,12 @@ class Rehearsal(VaultMeter):
     def reveal(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""
         self._check(measure, epsilon, groups)
-        self._count(measure, self._steps(epsilon), groups)
+        self._count(measure, self._above(measure, epsilon), groups)
         raise WouldDraw
+
+    def resume(self, measure: int, chain: str, values: Ints, level: float) -> None:  # noqa: ARG002
+        """Have the accounts go on from a level that was paid for."""
+        self._released[measure].paid_before = Fraction(level)
 
     def choose(
         self,

@@ -29,6 +29,7 @@ from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.bounded_store import kept_key
 from probe_sql.vault.bounded_tables import check_people
 from probe_sql.vault.choosing import ranking
+from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import Exact, Ranking, wipe
 from probe_sql.vault.runner import Calls, Watch
@@ -172,6 +173,21 @@ class RemoteBackend:
         engine, schema, role = told
         both = f"{engine}, {known.engine}"  # keys and thresholds are made here
         return replace(known, engine=both, schema=schema, role=role)
+
+    def content(
+        self,
+        scan: Scan,  # noqa: ARG002
+        ledger: Path,  # noqa: ARG002
+        anew: bool,  # noqa: ARG002
+        progress: Progress | None = None,  # noqa: ARG002
+    ) -> Content | None:
+        """Nothing proves what rows are elsewhere: None."""
+        return None
+
+    @property
+    def opening(self) -> str:
+        """A random word, made when the source was opened."""
+        return self._local.opening
 
     def state(self) -> str | None:
         """None: a server has no word for all that its tables hold."""

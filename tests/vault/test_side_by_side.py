@@ -161,7 +161,8 @@ def test_rows_of_people_are_bounded_once_and_shown_in_every_instance(
         path for folder in backend._source.people.folders() for path in folder.glob("*.duckdb")
     }
     assert len(files) == 1
-    assert [one.bounded for one in backend._source.pool._members] == [{"visits"}] * 2
+    members = backend._source.pool._members
+    assert [set(one.bounded) for one in members] == [{"visits"}] * 2
     backend.close()
 
 

@@ -1,0 +1,75 @@
+"""What EXPLAIN says that a query costs: its first draws, as written, and the most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from probe_sql.algorithms.protocol import Algorithm, FirstDraws
+from probe_sql.algorithms.record import up
+from probe_sql.algorithms.values import prices
+from probe_sql.logic import simplified
+from probe_sql.loss import Loss
+from probe_sql.measuring import Task
+from probe_sql.plan.person import PersonCosts
+from probe_sql.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Sharper:
+    """That values go on from released ones: of when those are, and what that costs at most."""
+
+    on: str
+    loss: Loss
+
+    @property
+    def words(self) -> str:
+        """For EXPLAIN."""
+        least = up(self.loss.epsilon)
+        return f"epsilon {least}, going on from the values of {self.on}, if the data are the same"
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {"on": self.on, "epsilon": self.loss.epsilon}
+
+
+def sharper_loss(plan: Plan, groups: int, levels: Mapping[int, float]) -> Loss:
+    """What values cost whose measures were paid for up to `levels` before."""
+    most = prices(plan.outline(groups)).most
+    above = [max(most.get(m, 0.0) - levels.get(m, 0.0), 0.0) for m in range(len(plan.deltas))]
+    return max(plan.unit_loss(above), plan.least)
+
+
+def spent_on(plan: Plan, first: FirstDraws) -> list[float]:
+    """The epsilon of each measure in the first draws.
+
+    A number made of several measures is met as often as the one of them that is met most, which
+    is any that does not count people.
+    """
+    spent = [0.0] * len(plan.deltas)
+    for behind, epsilon in first.numbers:
+        spent[min(behind, key=lambda measure: (measure in plan.caps.once, measure))] += epsilon
+    return spent
+
+
+def unminimised(
+    plan: Plan, outline: Task, algorithm: Algorithm, people: PersonCosts | None
+) -> Loss:
+    """What the first draws would cost on the tree as written."""
+    tree = simplified(plan.written.formula)
+    written = replace(outline, atoms=plan.written.atoms, formula=tree)
+    epsilon = algorithm.first_draws(written).epsilon
+    return Loss.drawn(epsilon if people is None else epsilon * people.rows)
+
+
+def worst(plan: Plan, first: FirstDraws, loss: Loss) -> Loss:
+    """The most the query can be charged: a draw that would pass epsilon is never made.
+
+    The ledger charges at least a scan's price.
+    """
+    most = Loss.asked(plan.accuracy.epsilon)
+    if not first.whole:
+        return max(most, plan.least)
+    total = loss + plan.release_loss
+    return max(total, plan.least) if total <= most else Loss.NOTHING

@@ -1,0 +1,29 @@
+"""Epsilons as whole steps, and steps as epsilons: which way each rounds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from probe_sql.measuring import Floats, Ints
+
+
+def steps_of(epsilon: float | Fraction, step: Fraction, limit: int) -> int:
+    """Least number of steps that is at least `epsilon`; beyond the limit, just beyond it."""
+    if not epsilon > 0:
+        return 0
+    if math.isinf(epsilon):
+        return limit + 1
+    return min(math.ceil(Fraction(epsilon) / step), limit + 1)
+
+
+def losses_of(totals: Ints, step: Fraction, rows: int) -> Floats:
+    """The loss of each group by its largest total, rounded up, for somebody with so many rows."""
+    worst: Ints = totals.max(axis=0, initial=0)
+    losses: Floats = worst.astype(np.float64)
+    below = losses.astype(np.int64) < worst
+    losses[below] = np.nextafter(losses[below], np.inf)
+    losses *= float(step)  # a power of two: exact
+    return np.where(worst, np.nextafter(losses * rows, np.inf), 0.0) if rows > 1 else losses

@@ -285,7 +285,7 @@ def policies(draw: st.DrawFn) -> Policy:
     ledger = draw(WORDS | st.none())
     reuse = draw(
         st.sampled_from(
-            [Reuse(), Reuse("own", "May", "ask", "24h", "1GB", "512 KiB"), Reuse("none")]
+            [Reuse(), Reuse("own", "May", "ask", "off", "24h", "1GB", "512 KiB"), Reuse("none")]
         )
     )
     return Policy(

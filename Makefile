@@ -25,7 +25,7 @@ CLIENTS := $(VENV)/.clients-tried
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
 	@echo "make test          run the fast tests"
-	@echo "make test-service  run the fast tests that start our server, a browser or a notebook"
+	@echo "make test-service  run the fast tests that start our server, a terminal, a browser or a notebook"
 	@echo "make test-wheel    install the wheel where there is no compiler, and use it"
 	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
 	@echo "make test-all      run every test, the slow ones too"
@@ -47,7 +47,7 @@ test: $(DEV)
 	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines and not service" $(PYTEST_ARGS)
 
 test-service: $(DEV) $(CLIENTS)
-	@echo "==> fast tests of what is served"
+	@echo "==> fast tests of the server, the command in a terminal, browser and notebook"
 	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" $(PYTEST_ARGS)
 
 test-wheel: $(DEV)
@@ -75,6 +75,7 @@ audit: $(DEV)
 
 mutants: $(DEV)
 	@echo "==> mutants of what privacy rests on"
+	@$(BIN)/python -m pytest -q -n 0 -m "" tests/test_mutation.py
 	@$(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE))
 
 experiments: $(BENCH)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.mutation import chosen, killed, names, sample, table
 from tests.mutator import ROOT, candidates
 
 
+# `make mutants` runs them all, the slow ones too.
+@pytest.mark.slow
 def test_there_are_enough_of_them() -> None:
     assert len(list(names())) >= 300
 
@@ -27,6 +31,7 @@ def test_enough_of_those_that_were_killed_are_still_there() -> None:
     assert not set(read.same) & set(killed())
 
 
+@pytest.mark.slow
 def test_a_mutant_changes_one_thing_and_compiles() -> None:
     for held in table().held:
         source = (ROOT / "probe_sql" / held.file).read_bytes()

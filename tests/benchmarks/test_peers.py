@@ -45,6 +45,7 @@ def test_what_is_within_the_margin() -> None:
     assert busiest([dict.fromkeys(range(21, 41), 1.0)]) == 0
 
 
+@pytest.mark.slow
 def test_a_peer_that_cannot_be_installed_is_skipped_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,8 @@ import pytest
 from tests.cli.conftest import STEADY
 from tests.cli.terminal import Terminal
 
+pytestmark = pytest.mark.service
+
 PROMPT = r"probe> ?"
 
 

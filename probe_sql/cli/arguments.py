@@ -148,6 +148,11 @@ def _ledger(parser: argparse.ArgumentParser) -> None:
         help="for the owner: take over a ledger that was moved or restored",
     )
     parser.add_argument(
+        "--budget",
+        action="store_true",
+        help="for the owner: let the policy's budget hold, after it was raised",
+    )
+    parser.add_argument(
         "--unlock",
         metavar="NAME",
         help="for the owner: let a user of the machine ask again whose scans had failed",

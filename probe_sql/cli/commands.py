@@ -152,12 +152,14 @@ def budget(arguments: Namespace) -> int:
 
 def ledger(arguments: Namespace) -> int:
     """Show who asked what, when, and what it cost; take it over or unlock first if asked to."""
-    from probe_sql.owner import adopt, record, unlock
+    from probe_sql.owner import adopt, allow, record, unlock
 
     files = (arguments.db, find_policy(arguments), arguments.ledger)
     if arguments.adopt:
         adopt(*files)
         show_note("The ledger was taken over.")
+    if arguments.budget:
+        show_note(f"This holds from now on: {visible(allow(*files))}.")
     if arguments.unlock is not None:
         unlock(arguments.unlock, *files)
         show_note(f"{visible(arguments.unlock)} may ask again.")

@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.heads import Heads, Taken
 from probe_sql.ledger.kept import Kept, Note
 
@@ -19,70 +20,10 @@ SNAPSHOT_EVERY = 4096
 """Rows between snapshots of the totals: an opening replays at most twice as many."""
 
 OUTCOMES = ("answered", "denied", "failed", "interrupted", "died")
+NAMELESS = "nameless"
+"""Of an adoption: nothing remembers whose the units are that it carries over."""
 PAID_IN_FULL = ("answered", "denied")
 """Outcomes that cost the loss or the least price; the others cost a failure at least."""
-
-VERSION = 3
-"""Of the file's schema, which it names as SQLite's user_version; version 1 named none."""
-
-_COLUMNS = """
-    seq INTEGER PRIMARY KEY,
-    event TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    time TEXT NOT NULL,
-    analyst TEXT,
-    kind TEXT,
-    sql TEXT,
-    units INTEGER NOT NULL,
-    outcome TEXT,
-    budget INTEGER,
-    analyst_budget INTEGER,
-    spent INTEGER NOT NULL,
-    analyst_spent INTEGER NOT NULL,
-    place TEXT,
-    snapshot TEXT,
-    hash TEXT NOT NULL
-"""
-_GUARDS = {
-    "log_no_update": (
-        "CREATE TRIGGER log_no_update BEFORE UPDATE ON log BEGIN"
-        " SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-    ),
-    "log_no_delete": (
-        "CREATE TRIGGER log_no_delete BEFORE DELETE ON log BEGIN"
-        " SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-    ),
-}
-FIRST_SCHEMA = {"log": f"CREATE TABLE log ({_COLUMNS})", **_GUARDS}
-"""Every object of a file of version 1, by name."""
-
-SECOND_SCHEMA = {"log": f"CREATE TABLE log ({_COLUMNS}, hold TEXT)", **_GUARDS}
-"""Every object of a file of version 2, by name."""
-
-_ANSWERS = {
-    "answers": "CREATE TABLE answers (number INTEGER PRIMARY KEY, body TEXT NOT NULL)",
-    "replays": (
-        "CREATE TABLE replays (number INTEGER NOT NULL, analyst TEXT NOT NULL,"
-        " last TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (number, analyst)) WITHOUT ROWID"
-    ),
-}
-SCHEMA = {  # the log last, so that a file that is cut off has lost rows of it
-    **_ANSWERS,
-    "log": f"CREATE TABLE log ({_COLUMNS}, hold TEXT, answer TEXT)",
-    **_GUARDS,
-}
-"""Every object of the file, by name; anything else in it means that someone edited it.
-
-SQLite writes the same text when `UPGRADES` add the columns to an older file. The log vouches for
-the answers; how often each was given again is counted beside it, and decides nothing.
-"""
-
-_TO_THIRD = ("ALTER TABLE log ADD COLUMN answer TEXT", *_ANSWERS.values())
-UPGRADES = {
-    0: (FIRST_SCHEMA, ("ALTER TABLE log ADD COLUMN hold TEXT", *_TO_THIRD)),
-    2: (SECOND_SCHEMA, _TO_THIRD),
-}
-"""By the version that a file names: its schema, and the statements that make it one of this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +92,7 @@ class Row(NamedTuple):
     """
 
     seq: int
-    # created, reserved, drawing, settled, unlocked, carried, recalled, adopted or retired
+    # created, reserved, drawing, settled, allowed, unlocked, carried, recalled, adopted or retired
     event: str
     number: int
     time: str
@@ -223,6 +164,8 @@ class Book:
     retired: str | None = None
     answers: dict[int, Kept] = field(default_factory=dict)  # those that are kept, the oldest first
     heads: Heads = field(default_factory=Heads)
+    allowed: Allowance | None = None  # the owner's latest entry
+    nameless: int = 0  # units that were forgotten with whose they were
 
     def spent_by(self, analyst: str | None) -> int:
         """Units charged to one analyst."""
@@ -300,6 +243,7 @@ class Book:
         elif row.event == "created":
             possible = self.seq == 0 and row.units == 0 and row.number == 0
             self.place = Place.load(row.place or "")
+            self.allowed = None if row.kind is None else Allowance.load(row.kind)
         else:
             possible = self.seq > 0 and row.units >= 0 and row.number == self.number + 1
             self.number = row.number
@@ -321,7 +265,11 @@ class Book:
             self.place, self.retired = Place.load(row.place or ""), None
             self.heads = Heads()  # a copy may be behind: what it calls a head was gone on from
             self.open = {number: held.without_heads() for number, held in self.open.items()}
+            self.nameless += row.units if row.outcome == NAMELESS else 0
             return True
+        if row.event == "allowed":
+            self.allowed = Allowance.load(row.kind or "")
+            return row.units == 0
         if row.event == "retired":
             self.retired = Place.load(row.place or "").path
             return row.units == 0
@@ -377,6 +325,8 @@ class Book:
             self.retired,
             dict(self.answers),
             Heads(dict(self.heads.found)),
+            self.allowed,
+            self.nameless,
         )
 
     def by_analyst(self) -> list[tuple[str | None, int]]:
@@ -404,6 +354,10 @@ class Book:
             said["answers"] = [kept.dump() for kept in self.answers.values()]
         if self.heads.found:
             said["heads"] = sorted(self.heads.found.items())
+        if self.allowed is not None:
+            said["allowed"] = self.allowed.dump()
+        if self.nameless:
+            said["nameless"] = self.nameless
         return json.dumps(said)
 
     @classmethod
@@ -429,6 +383,8 @@ class Book:
                 retired=said.get("retired"),
                 answers={kept[0]: Kept(*kept) for kept in said.get("answers", ())},
                 heads=Heads(dict(said.get("heads", ()))),
+                allowed=Allowance.load(said["allowed"]) if "allowed" in said else None,
+                nameless=said.get("nameless", 0),
             )
         except (TypeError, ValueError, KeyError) as error:
             raise BrokenChainError(f"row {row.seq} is malformed") from error

@@ -95,6 +95,11 @@ UNLISTED = Refusal(
     "the policy gives each analyst a budget by name",
     "ask as one of the analysts in [budget.analysts], or let the owner add one",
 )
+NOT_ALLOWED = Refusal(
+    "{who} has no budget yet",
+    "the policy gives one, and the ledger's entry does not: the smaller of the two holds",
+    "the owner lets the policy's budget hold: `probe-sql ledger DB --budget`",
+)
 RETIRED = Refusal(
     "the ledger {path} was taken over, to {successor}",
     "two copies of one ledger would spend the same budget twice",
@@ -221,10 +226,10 @@ def no_file(path: Path, mode: int) -> LedgerError:
     return NO_FILE.error(path, thing=next((what for is_a, what in kinds if is_a(mode)), "a device"))
 
 
-def unlisted(analyst: str | None) -> LedgerError:
-    """The error for an analyst whom the policy does not name, where it names any."""
+def unlisted(analyst: str | None, *, by_policy: bool = False) -> LedgerError:
+    """The error for an analyst whom the policy does not name, or the ledger's entry does not."""
     who = "a query without an analyst's name" if analyst is None else f"the analyst {analyst!r}"
-    return UNLISTED.error(who=who)
+    return (NOT_ALLOWED if by_policy else UNLISTED).error(who=who)
 
 
 def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
@@ -250,8 +255,13 @@ def stopped(user: str, charged: float | None = None) -> Stopped:
     )
 
 
-def exhausted(*, asked: Loss, left: Loss, failure: Loss, analyst: str | None) -> BudgetExhausted:
-    """The error for a query above the budget that is left; `analyst` where it is their own."""
+def exhausted(
+    *, asked: Loss, left: Loss, failure: Loss, analyst: str | None, withheld: bool = False
+) -> BudgetExhausted:
+    """The error for a query above the budget that is left; `analyst` where it is their own.
+
+    `withheld`: the policy allows more than the ledger's entry does.
+    """
     whose = "the database" if analyst is None else f"the analyst {analyst!r}"
     if not left.units:
         fix = "the budget is spent; only the owner of the data may raise it"
@@ -264,6 +274,9 @@ def exhausted(*, asked: Loss, left: Loss, failure: Loss, analyst: str | None) ->
         short = Loss.allowed(math.floor(left.epsilon * 1000) / 1000)  # not longer than it helps
         enough = left if short < failure or not short.units else short
         fix = f"set epsilon = {enough} or less, or let the owner raise the budget"
+    if withheld:
+        fix += "; the policy allows more than the ledger's entry does, and the smaller of the two"
+        fix += " holds until the owner runs `probe-sql ledger DB --budget`"
     return BudgetExhausted(
         f"the query may cost epsilon {_told(asked)}, and {_told(left)} of the budget of {whose}"
         " remains",

@@ -6,15 +6,15 @@ import contextlib
 import copy
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from probe_sql import faults
 from probe_sql.errors import InternalError, LedgerError
-from probe_sql.ledger import errors, limits, values
+from probe_sql.ledger import acts, errors, limits, values
+from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.answers import Answers
 from probe_sql.ledger.chain import OUTCOMES, PAID_IN_FULL, Hold, Open
 from probe_sql.ledger.heads import MovedError, Taken
@@ -82,7 +82,9 @@ class Ledger:
         """
         ledger = cls(path, budget, clock, in_force, reuse)
         try:
-            ledger.created = ledger._log.open(identity, create)
+            ledger.created = ledger._log.open(identity, create, Allowance.of(budget))
+            if ledger._log.book.allowed is None and ledger.owned:  # of an earlier version
+                ledger.allow()
             ledger._bury()
             with as_ledger_error(ledger.path):
                 ledger._presence.sweep()
@@ -161,12 +163,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- spending --------------------------------------------------------------------
@@ -193,7 +190,7 @@ class Ledger:
             process = self._presence.name()
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
-            self._admit(analyst, price)
+            allowance = self._admit(analyst, price)
             if not self._log.book.heads.has(taken):
                 raise MovedError
             least, failure = self._budget.least_price.units, self._budget.failure_price.units
@@ -204,8 +201,8 @@ class Ledger:
                 analyst=None if analyst is None else storable(analyst),
                 kind=storable(kind),
                 sql=storable(sql),
-                budget=Loss.allowed(self._budget.epsilon).units,
-                analyst_budget=limits.own_budget(self._budget, analyst),
+                budget=allowance.total,
+                analyst_budget=(allowance.analysts or {}).get(analyst or ""),
                 hold=Hold(self._user, process, least, failure, taken),
             )
             self._log.append(row, "reserve")
@@ -291,15 +288,18 @@ class Ledger:
 
     def unlock(self, user: str) -> None:
         """Forget the failures of a user of the machine, or of a login: the owner has looked."""
-        if not self.owned:
-            raise errors.NOT_OWNER.error(self.path, act="let a stopped user ask again")
-        with self._log.store.transaction("IMMEDIATE"):
+        acts.unlock(self._log, user, self._now)
+
+    def allow(self) -> Allowance:
+        """Let the policy's budget hold from now on, by an entry of the owner's; returns it."""
+        return acts.allow(self._log, Allowance.of(self._budget), self._now)
+
+    def withheld(self) -> Allowance | None:
+        """What the policy's budget allows, where the owner's entry allows less; else None."""
+        with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
-            if storable(user) not in self._log.book.failures:
-                raise errors.not_stopped(user, self._log.book.failures)
-            row = self._log.book.draft("unlocked", time=self._now(), units=0, kind=storable(user))
-            self._log.append(row, None)
-        self._follow(None)
+            wanted = Allowance.of(self._budget)
+            return None if wanted == self._allowance() else wanted
 
     def stopped(self) -> bool:
         """Whether this user's failures have reached what the policy allows."""
@@ -318,7 +318,7 @@ class Ledger:
         """What is left for `analyst`, or of the whole database; reservations count as spent."""
         with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
-            return self._state(analyst)
+            return limits.state(self._allowance(), self._log.book, analyst)
 
     def entries(self) -> Iterator[Entry]:
         """All reservations in order, from a chain verified to its first row; for the owner."""
@@ -371,16 +371,12 @@ class Ledger:
                 for number, held in self._log.book.open.items()
                 if held.hold is not None and held.state == "scanning"
             }
-            dead = self._dead(scanning.values())
             for number, process in scanning.items():
-                if process in dead:
+                if not self._presence.alive(process):
                     held = self._log.book.open[number]
                     self._settle(number, held.analyst, held.floor("died"), "died", None)
                     return True
         return False
-
-    def _dead(self, processes: Iterable[str]) -> set[str]:
-        return {name for name in set(processes) if not self._presence.alive(name)}
 
     def _settle(
         self,
@@ -420,15 +416,17 @@ class Ledger:
     def _may_ask(self, analyst: str | None) -> None:
         """Raise unless the rules are in force and let `analyst` ask."""
         self._in_force()
-        if self._budget.analysts and analyst not in self._budget.analysts:
-            raise errors.unlisted(analyst)
+        listed = self._allowance().analysts
+        if listed is not None and analyst not in listed:
+            raise errors.unlisted(analyst, by_policy=analyst in self._budget.analysts)
         if self._stopped():
             raise errors.stopped(self._user)
 
-    def _admit(self, analyst: str | None, price: Loss) -> None:
-        """Raise unless `analyst` may ask, and spend `price` more."""
+    def _admit(self, analyst: str | None, price: Loss) -> Allowance:
+        """Raise unless `analyst` may ask, and spend `price` more; what may be spent in all."""
         self._may_ask(analyst)
-        state = self._state(analyst)
+        allowance = self._allowance()
+        state = limits.state(allowance, self._log.book, analyst)
         if price.units > state.remaining_units:
             own = state.analyst_remaining_units
             raise errors.exhausted(
@@ -436,11 +434,15 @@ class Ledger:
                 left=Loss(state.remaining_units),
                 failure=self._budget.failure_price,
                 analyst=analyst if own == state.remaining_units else None,
+                withheld=allowance != Allowance.of(self._budget),
             )
-        limits.check_holds(self._budget, self._log.book, self._user, price.units, self._dead)
+        limits.check_holds(
+            self._budget, self._log.book, self._user, price.units, self._presence.alive
+        )
+        return allowance
 
-    def _state(self, analyst: str | None) -> BudgetState:
-        return limits.state(self._budget, self._log.book, analyst)
+    def _allowance(self) -> Allowance:
+        return limits.in_force(self._budget, self._log.book)
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from probe_sql.errors import InternalError
 from probe_sql.ledger import errors
+from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.chain import Book
 from probe_sql.ledger.log import storable
 from probe_sql.ledger.values import BudgetState, Receipt
@@ -13,22 +14,22 @@ from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
 
-def own_budget(budget: Budget, analyst: str | None) -> int | None:
-    """The units of an analyst's own budget; None where there is none."""
-    if analyst is None or analyst not in budget.analysts:
-        return None
-    return Loss.allowed(budget.analysts[analyst]).units
+def in_force(budget: Budget, book: Book) -> Allowance:
+    """What may be spent: the smaller of the policy's budget and the owner's entry."""
+    return Allowance.of(budget).least(book.allowed)
 
 
-def state(budget: Budget, book: Book, analyst: str | None) -> BudgetState:
-    """What is left by a book's totals."""
-    total = Loss.allowed(budget.epsilon).units
-    spent = book.spent
+def state(allowance: Allowance, book: Book, analyst: str | None) -> BudgetState:
+    """What is left by a book's totals.
+
+    Privacy: what nobody knows whose it was counts against each analyst's own limit.
+    """
+    total, spent = allowance.total, book.spent
     left = max(0, total - spent)
-    if analyst is None or not budget.analysts:
+    if analyst is None or allowance.analysts is None:
         return BudgetState(total, spent, left, None, None, None)
-    own = own_budget(budget, analyst) or 0  # nothing for an analyst who is not listed
-    own_spent = book.spent_by(storable(analyst))
+    own = allowance.analysts.get(analyst, 0)  # nothing for an analyst who is not listed
+    own_spent = book.spent_by(storable(analyst)) + book.nameless
     own_left = max(0, own - own_spent)
     return BudgetState(total, spent, min(left, own_left), own, own_spent, own_left)
 
@@ -38,7 +39,7 @@ def check_holds(
     book: Book,
     user: str,
     units: int,
-    dead: Callable[[Iterable[str]], set[str]],
+    alive: Callable[[str], bool],
 ) -> None:
     """Raise where this user has too much under way; one query always fits."""
     held = [
@@ -46,8 +47,7 @@ def check_holds(
         for other in book.open.values()
         if other.hold is not None and other.hold.user == user
     ]
-    ended = dead(process for process, _ in held)
-    living = [amount for process, amount in held if process not in ended]
+    living = [amount for process, amount in held if alive(process)]
     limit = budget.holds * Loss.asked(budget.usual).units
     if living and (len(living) >= budget.holds or sum(living) + units > limit):
         raise errors.TOO_MANY_HOLDS.error(user=user, holds=budget.holds)

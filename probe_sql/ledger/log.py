@@ -11,17 +11,16 @@ from pathlib import Path
 from probe_sql import faults
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import anchors, errors
+from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.anchors import Anchor, AnchorFile
 from probe_sql.ledger.chain import (
-    SCHEMA,
-    UPGRADES,
-    VERSION,
     Book,
     BrokenChainError,
     Place,
     Row,
 )
 from probe_sql.ledger.kept import Kept
+from probe_sql.ledger.schema import SCHEMA, UPGRADES, VERSION
 from probe_sql.ledger.store import Store, as_ledger_error, file_mode
 
 
@@ -48,14 +47,17 @@ class Log:
 
     # --- opening ---------------------------------------------------------------------
 
-    def open(self, identity: str, create: bool) -> bool:
-        """Verify the log, or create it where no trace of one exists; True if created."""
+    def open(self, identity: str, create: bool, allowance: Allowance | None = None) -> bool:
+        """Verify the log, or create it where no trace of one exists; True if created.
+
+        A new one begins with the `allowance`, as the owner's first entry.
+        """
         created = False
         with as_ledger_error(self.path):
             self._find(create)
         with self.store.transaction("IMMEDIATE"):
             if not self.store.objects():
-                self._create(identity, create)
+                self._create(identity, create, allowance)
                 created = True
             self.upgrade()
         with self.store.transaction("IMMEDIATE"):
@@ -157,7 +159,7 @@ class Log:
         """The anchors as they are now, the one beside the ledger first."""
         return [file.read() for file in self.anchors]
 
-    def _create(self, identity: str, create: bool) -> None:
+    def _create(self, identity: str, create: bool, allowance: Allowance | None) -> None:
         """Write the first row, if the anchors say that creation was begun and nothing more."""
         known = self.read_anchors()
         if known[0] is None or any(anchor is not None and anchor.seq for anchor in known):
@@ -166,7 +168,8 @@ class Log:
             raise errors.ABSENT.error(self.path)
         place = self.here(secrets.token_hex(16), identity)
         self.store.create_schema()
-        row = Book().draft("created", time=self._now(), units=0, place=place)
+        kind = None if allowance is None else storable(allowance.dump())
+        row = Book().draft("created", time=self._now(), units=0, place=place, kind=kind)
         self.append(row, "create", place.ledger)
 
     def _load(self, identity: str) -> None:

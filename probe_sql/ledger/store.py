@@ -14,7 +14,8 @@ from pathlib import Path
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import errors
-from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, VERSION, Row
+from probe_sql.ledger.chain import SNAPSHOT_EVERY, Row
+from probe_sql.ledger.schema import SCHEMA, VERSION
 
 BUSY_SECONDS = 30.0
 _RETRIED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}

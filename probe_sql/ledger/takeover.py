@@ -8,7 +8,7 @@ from pathlib import Path
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import anchors, errors
 from probe_sql.ledger.anchors import Anchor
-from probe_sql.ledger.chain import Book, Place
+from probe_sql.ledger.chain import NAMELESS, Book, Place
 from probe_sql.ledger.locks import owns
 from probe_sql.ledger.log import Log, anchor_of
 from probe_sql.ledger.store import as_ledger_error
@@ -54,7 +54,10 @@ def take_over(log: Log, identity: str, now: Callable[[], str]) -> None:
             log.store.insert(row)
             book.apply(row)
         rest = max([0, *(anchor.spent - book.spent for anchor in forgotten)])
-        log.store.insert(book.draft("adopted", time=now(), units=rest, place=place))
+        nameless = NAMELESS if any(anchor.analysts is None for anchor in forgotten) else None
+        log.store.insert(
+            book.draft("adopted", time=now(), units=rest, place=place, outcome=nameless)
+        )
         log.store.commit()
     with log.store.transaction("IMMEDIATE"):
         log.book = log.replay()

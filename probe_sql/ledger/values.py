@@ -8,11 +8,12 @@ from dataclasses import InitVar, dataclass, field, replace
 from typing import Final, NoReturn
 
 from probe_sql.errors import InternalError
+from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.chain import Hold, Row
 from probe_sql.loss import Loss
 
 _SEAL: Final = object()
-OWNERS = ("unlocked", "carried", "recalled", "adopted", "retired")
+OWNERS = ("allowed", "unlocked", "carried", "recalled", "adopted", "retired")
 """Outcomes of entries that are the owner's acts, not queries."""
 
 _OF_USERS = ("unlocked", "recalled")
@@ -113,9 +114,9 @@ class Entry:
 
     `outcome` is 'answered', 'denied', 'failed', 'interrupted' or 'died', the last three with
     the class of the failure behind a colon where it is known. 'scanning' and 'open' are not
-    settled and charged in full: an open one may have drawn. 'unlocked', 'carried', 'recalled',
-    'adopted' and 'retired' are the owner's acts. `user` is the operating system's, None in
-    older entries.
+    settled and charged in full: an open one may have drawn. 'allowed', 'unlocked', 'carried',
+    'recalled', 'adopted' and 'retired' are the owner's acts. `user` is the operating system's, None
+    in older entries.
     """
 
     number: int
@@ -171,13 +172,14 @@ def enter(found: dict[int, Entry], row: Row) -> None:
         found[row.number] = replace(found[row.number], outcome="open")
     elif row.event != "created":
         hold = None if row.hold is None else Hold.load(row.hold)
+        allowed = row.event == "allowed"
         waiting = "open" if hold is None else "scanning"
         found[row.number] = Entry(
             number=row.number,
             time=row.time,
             analyst=row.analyst,
-            sql=row.sql or "",
-            kind=row.kind or row.event,
+            sql=row.sql or (str(Allowance.load(row.kind or "")) if allowed else ""),
+            kind=row.event if allowed else row.kind or row.event,
             reserved_units=row.units,
             charged_units=row.units,
             outcome=waiting if row.event == "reserved" else row.event,

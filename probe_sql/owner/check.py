@@ -87,21 +87,28 @@ def _check(name: str, source: Any) -> Report:
         path, identity = ledger_path(source, policy, None)
     except InterfaceError:  # whoever connects names one
         return report
-    warnings, audited = _open_to_others(path), _audit(path, identity, policy)
+    audited, withheld = _audit(path, identity, policy)
+    warnings = (*_open_to_others(path), *withheld)
     return replace(report, warnings=warnings, audited=audited)
 
 
-def _audit(path: Path, identity: str, policy: Policy) -> bool:
-    """Verify the ledger from its first row, where the caller owns one.
+def _audit(path: Path, identity: str, policy: Policy) -> tuple[bool, tuple[str, ...]]:
+    """Verify the ledger from its first row, where the caller owns one; what it withholds.
 
     Privacy: a connection verifies from the last snapshot that the anchors vouch for. That is
     enough for every total; that no entry before it was changed is seen here.
     """
     if not path.exists() or not owns(path):
-        return False
+        return False, ()
     with Ledger.open(path, budget=policy.prices(), identity=identity, create=False) as book:
         book.audit()
-    return True
+        withheld = book.withheld()
+    if withheld is None:
+        return True, ()
+    return True, (
+        f"The policy allows {withheld}, which is more than the ledger's entry does, and the smaller"
+        " of the two holds. To let the policy's hold: probe-sql ledger DB --budget",
+    )
 
 
 def _open_to_others(path: Path) -> tuple[str, ...]:

@@ -51,6 +51,17 @@ def unlock(
         book.unlock(user)
 
 
+def allow(
+    source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
+) -> str:
+    """Let the policy's budget hold, after it was raised; what holds now, in words.
+
+    Only the owner of the ledger's file may.
+    """
+    with _open(source, policy, ledger) as book:
+        return str(book.allow())
+
+
 def _open(
     source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None
 ) -> Ledger:

@@ -206,6 +206,26 @@ def test_another_users_ledger_is_not_ones_own_to_unlock_or_to_read(
     assert run("ledger", "clinic.duckdb", "--unlock", system_user()).code == 0
 
 
+def test_a_raised_budget_holds_once_the_owner_has_said_so(clinic: Path, run: Run) -> None:
+    assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
+    policy = clinic / "clinic.toml"
+    text = policy.read_text(encoding="utf-8")
+    assert "\nepsilon = 10.0" in text
+    policy.write_text(text.replace("\nepsilon = 10.0", "\nepsilon = 20.0"), encoding="utf-8")
+    warned = run("check", "clinic.duckdb")
+    assert warned.code == 0
+    assert "The policy allows epsilon 20 in all" in warned.err
+    assert "probe-sql ledger DB --budget" in warned.err
+    total = json.loads(run("budget", "clinic.duckdb", "--format", "json").out)["total"]
+    assert total == 10.0
+    said = run("ledger", "clinic.duckdb", "--budget")
+    assert said.code == 0
+    assert "This holds from now on: epsilon 20 in all" in said.err
+    assert "allowed" in said.out
+    assert json.loads(run("budget", "clinic.duckdb", "--format", "json").out)["total"] == 20.0
+    assert run("check", "clinic.duckdb").err == ""
+
+
 @pytest.mark.parametrize(("mode", "whom"), [(0o700, None), (0o770, "group"), (0o777, "everybody")])
 def test_check_warns_where_others_may_write_the_ledgers_directory(
     clinic: Path, run: Run, mode: int, whom: str | None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import InternalError, LedgerError, Stopped
-from probe_sql.ledger import Ledger, Saving, chain, store
+from probe_sql.ledger import Ledger, Saving, chain, schema, store
 from probe_sql.ledger import ledger as ledger_module
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget, Reuse
@@ -171,7 +171,7 @@ def test_the_chain_covers_what_it_says_of_an_answer(
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("DROP TRIGGER log_no_update")
     connection.execute(f"UPDATE log SET answer = {change} WHERE answer IS NOT NULL")
-    connection.execute(chain.SCHEMA["log_no_update"])
+    connection.execute(schema.SCHEMA["log_no_update"])
     connection.close()
     with pytest.raises(LedgerError, match="was edited"):
         open_ledger()

@@ -12,7 +12,8 @@ import pytest
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger, chain, store
 from probe_sql.ledger.anchors import Anchor, of
-from probe_sql.ledger.chain import SCHEMA, SNAPSHOT_EVERY, Book, Row
+from probe_sql.ledger.chain import SNAPSHOT_EVERY, Book, Row
+from probe_sql.ledger.schema import SCHEMA
 from probe_sql.ledger.store import Store
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 from probe_sql.errors import BudgetExhausted, InternalError, LedgerError, Stopped
 from probe_sql.ledger import Ledger, Receipt
+from probe_sql.ledger.values import OWNERS
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
@@ -44,6 +45,7 @@ class Spending(RuleBasedStateMachine):
         self.path = Path(self.folder.name, "model.ledger")
         self.total = 100
         self.own = {"maria": 70, "jo": 50}
+        self.policy = self.entry = (self.total, self.own)  # the smaller of the two holds
         self.reserved: dict[int, int] = {}
         self.charged: dict[int, int] = {}
         self.asked_by: dict[int, str] = {}
@@ -54,13 +56,13 @@ class Spending(RuleBasedStateMachine):
         self.ledger = self._open()
 
     def _open(self) -> Ledger:
-        own = {name: Loss(units).epsilon for name, units in self.own.items()}
+        total, own = self.policy
         budget = Budget(
-            epsilon=Loss(self.total).epsilon,
-            per_query=Loss(min(USUAL, self.total)).epsilon,
-            analysts=own,
-            least=Loss(min(LEAST, self.total)).epsilon,
-            failure=Loss(min(FAILURE, self.total)).epsilon,
+            epsilon=Loss(total).epsilon,
+            per_query=Loss(min(USUAL, total)).epsilon,
+            analysts={name: Loss(units).epsilon for name, units in own.items()},
+            least=Loss(min(LEAST, total)).epsilon,
+            failure=Loss(min(FAILURE, total)).epsilon,
             failures=FAILURES,
             holds=HOLDS,
         )
@@ -76,9 +78,9 @@ class Spending(RuleBasedStateMachine):
     @rule(target=receipts, analyst=NAMES, units=UNITS)
     def reserve(self, analyst: str, units: int) -> Receipt | MultipleResults[Receipt]:
         left = min(self.total - self._spent(), self.own[analyst] - self._spent(analyst))
-        price = max(units, min(FAILURE, self.total))
+        price = max(units, min(FAILURE, self.policy[0]))
         held = [self.reserved[number] for number in self.state if number in self.living]
-        limit = HOLDS * min(USUAL, self.total)
+        limit = HOLDS * min(USUAL, self.policy[0])
         try:
             receipt = self.ledger.reserve(analyst, Loss(units), sql="SELECT 1")
         except Stopped:
@@ -98,7 +100,7 @@ class Spending(RuleBasedStateMachine):
         self.reserved[receipt.number] = self.charged[receipt.number] = price
         self.asked_by[receipt.number] = analyst
         self.state[receipt.number] = "scanning"
-        self.prices[receipt.number] = min(LEAST, self.total), min(FAILURE, self.total)
+        self.prices[receipt.number] = min(LEAST, self.policy[0]), min(FAILURE, self.policy[0])
         self.living.add(receipt.number)
         return receipt
 
@@ -145,8 +147,22 @@ class Spending(RuleBasedStateMachine):
 
     @rule(total=st.integers(1, 150), maria=st.integers(1, 100))
     def change_budget(self, total: int, maria: int) -> None:
-        self.total, self.own = total, {"maria": min(maria, total), "jo": min(50, total)}
+        self.policy = total, {"maria": min(maria, total), "jo": min(50, total)}
+        self._limit()
         self.reopen()
+
+    @rule()
+    def allow(self) -> None:
+        assert (self.ledger.withheld() is None) == ((self.total, self.own) == self.policy)
+        self.ledger.allow()
+        self.entry = self.policy
+        self._limit()
+        assert self.ledger.withheld() is None
+
+    def _limit(self) -> None:
+        (total, own), (allowed, allowed_own) = self.policy, self.entry
+        self.total = min(total, allowed)
+        self.own = {name: min(units, allowed_own[name]) for name, units in own.items()}
 
     @rule()
     def reopen(self) -> None:
@@ -164,7 +180,7 @@ class Spending(RuleBasedStateMachine):
         assert state.analyst_spent_units == self._spent("maria")
         rest = min(self.total - self._spent(), self.own["maria"] - self._spent("maria"))
         assert state.remaining_units == max(0, rest)
-        queries = (entry for entry in self.ledger.entries() if entry.outcome != "unlocked")
+        queries = (entry for entry in self.ledger.entries() if entry.outcome not in OWNERS)
         entries = {entry.number: entry for entry in queries}
         assert {number: entry.reserved_units for number, entry in entries.items()} == self.reserved
         assert {number: entry.charged_units for number, entry in entries.items()} == self.charged

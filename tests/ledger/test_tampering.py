@@ -14,7 +14,8 @@ import pytest
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger
-from probe_sql.ledger.chain import SCHEMA, START_HASH, Row
+from probe_sql.ledger.chain import START_HASH, Row
+from probe_sql.ledger.schema import SCHEMA
 from probe_sql.loss import Loss
 from tests.ledger.conftest import BUDGET, drawing
 

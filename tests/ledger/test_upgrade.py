@@ -12,7 +12,7 @@ import pytest
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger, Saving, chain, store
-from probe_sql.ledger.chain import FIRST_SCHEMA, SCHEMA, VERSION
+from probe_sql.ledger.schema import FIRST_SCHEMA, SCHEMA, VERSION
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
@@ -85,7 +85,7 @@ def test_a_ledger_of_version_1_is_opened_with_all_it_knew(
     with Ledger.open(path, budget=BUDGET, identity="clinic", create=False) as ledger:
         assert not ledger.created
         assert known(ledger) == (SPENT, MARIA, JO)
-        assert [entry.outcome for entry in ledger.entries()] == OUTCOMES
+        assert [entry.outcome for entry in ledger.entries()] == [*OUTCOMES, "allowed"]
         ledger.audit()
         receipt = ledger.reserve("jo", Loss.asked(0.25), sql="new")
         ledger.draw(receipt)
@@ -93,7 +93,7 @@ def test_a_ledger_of_version_1_is_opened_with_all_it_knew(
     with Ledger.open(path, budget=BUDGET, identity="clinic", create=False) as ledger:
         ledger.audit()
         assert known(ledger) == (SPENT + 125 * 10**9, MARIA, JO + 125 * 10**9)
-        assert [entry.outcome for entry in ledger.entries()] == [*OUTCOMES, "answered"]
+        assert [entry.outcome for entry in ledger.entries()] == [*OUTCOMES, "allowed", "answered"]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         schema = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'"

@@ -1,0 +1,61 @@
+"""What the owner has let be spent, as the ledger remembers it: the smaller of it and the policy's
+budget holds.
+
+Privacy: a policy is a file that can be changed without a trace. The ledger's entry makes every
+raise an act on record, of whoever may write the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from probe_sql.loss import Loss
+from probe_sql.policy.model import Budget
+from probe_sql.text import limit
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Units that everybody together may spend, and those of each analyst by name.
+
+    `analysts` is None where nobody has a limit of their own and anybody may ask.
+    """
+
+    total: int
+    analysts: Mapping[str, int] | None = None
+
+    @classmethod
+    def of(cls, budget: Budget) -> Allowance:
+        """What a policy's budget allows."""
+        own = {name: Loss.allowed(epsilon).units for name, epsilon in budget.analysts.items()}
+        return cls(Loss.allowed(budget.epsilon).units, own or None)
+
+    def least(self, other: Allowance | None) -> Allowance:
+        """What both allow: the smaller of each limit, and nobody whom one of them does not list."""
+        if other is None:
+            return self
+        analysts = other.analysts if self.analysts is None else self.analysts
+        if self.analysts is not None and other.analysts is not None:
+            both = self.analysts.keys() & other.analysts.keys()
+            analysts = {name: min(self.analysts[name], other.analysts[name]) for name in both}
+        return Allowance(min(self.total, other.total), analysts)
+
+    def dump(self) -> str:
+        """As text for the log."""
+        own = None if self.analysts is None else sorted(self.analysts.items())
+        return json.dumps([self.total, own])
+
+    @classmethod
+    def load(cls, text: str) -> Allowance:
+        """Inverse of `dump`."""
+        total, own = json.loads(text)
+        if not isinstance(total, int) or not (own is None or all(units >= 0 for _, units in own)):
+            raise ValueError("this is no allowance")
+        return cls(total, None if own is None else dict(own))
+
+    def __str__(self) -> str:
+        named = sorted((self.analysts or {}).items())
+        own = [f"{name} {limit(Loss(units).epsilon)}" for name, units in named]
+        return ", ".join([f"epsilon {limit(Loss(self.total).epsilon)} in all", *own])

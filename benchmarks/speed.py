@@ -137,7 +137,7 @@ class Bench:
     ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Connection]]:
         """The table, plainly and under its policy."""
         path = self.table(rows, groups)
-        config = {"threads": self.threads}
+        config: dict[str, Any] = {"threads": self.threads}
         with (
             duckdb.connect(str(path), read_only=True, config=config) as plain,
             connect(path, policy(rows, groups, self.threads, unit)) as private,

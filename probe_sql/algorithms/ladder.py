@@ -8,6 +8,7 @@ import numpy as np
 
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms import guarantees, mirror, tslm, walk
+from probe_sql.algorithms.ladder_halves import HALVES, Ahead, Halves
 from probe_sql.algorithms.ladder_levels import Level, Levels, Shares, Tuning
 from probe_sql.algorithms.ladder_stop import Walk, Watch
 from probe_sql.algorithms.ladder_strict import WIDTH, Wager
@@ -202,41 +203,47 @@ class _Run:
             lambda epsilon: meter.affordable(*self._prices(epsilon)), accuracy.u,
         )  # fmt: skip
         shape = (task.groups,)
-        self.walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height))
+        walks = [
+            Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height)) for _ in HALVES
+        ]
+        promises = promises_of(accuracy, task.groups, tuning)
+        self.walk = Halves(walks, Ahead(self.levels, promises))
 
     def outcome(self) -> Outcome:
         """Reveal finer levels until every group is decided, or the budget ends."""
         accuracy, top = self.task.accuracy, self.levels.height
         marking = accuracy.on_exhausted == "mark" or accuracy.fpr_scope == "group"
         try:
-            for number in range(top):
-                level = self.levels[number]
-                self._look(level, number + 1, end=marking and number == top - 1)
-                if self.walk.fixed.all():
-                    return self._answer(level)
+            while top:
+                number = self.walk.level
+                self._look(number, end=marking and number == top - 1)
+                if self.walk.done:
+                    return self._answer(self.levels[number])
+                if number == top - 1:
+                    break
         except OverBudget:  # others may draw on the same budget
-            top = len(self.record.trace)
+            top = number
         return self._denied(top)
 
-    def _look(self, level: Level, number: int, *, end: bool) -> None:
-        spec = self.number
+    def _look(self, number: int, *, end: bool) -> None:
+        spec, level = self.number, self.levels[number]
         noisy = self.record.reveal(spec.measure, level.epsilon, self.everyone)
         excess = tslm.excess(spec, noisy)
-        self.walk.step(level, excess, self.coins.random(excess.shape), end=end)
+        self.walk.step(number, level, excess, self.coins.random(excess.shape), end=end)
         false, allowed = self._estimate(level, excess)
         self.record.trace.append(
             Step(
-                spec.name, number, level.reach, level.miss, level.epsilon, self.task.groups,
+                spec.name, number + 1, level.reach, level.miss, level.epsilon, self.task.groups,
                 false, allowed,
             )
         )  # fmt: skip
 
     def _estimate(self, level: Level, excess: Ints) -> tuple[float | None, float | None]:
         """Estimated false groups at a level and how many are allowed, for the first promise."""
-        if not self.walk.watches:
+        if not self.walk.promises:
             return None, None
-        promise, weights = self.walk.watches[0].promise, self.walk.watches[0].weights
-        living, total = float(level.living(excess).sum()), float(weights.sum())
+        [promise, *_] = self.walk.promises
+        living, total = float(level.living(excess).sum()), float(self.walk.weights(0).sum())
         if promise.listed:
             allowed = promise.rate * living
         else:
@@ -259,7 +266,7 @@ class _Run:
             guarantee = guarantees.marked(accuracy, self.tuning.doubt, capped)
         else:
             guarantee = guarantees.both(accuracy, capped, self.tuning.doubt)
-        balances = [float(balance) for balance in found.balances()]
+        balances = found.balances()
         trace = self.record.trace
         if balances:
             trace[-1] = replace(trace[-1], balance=balances[0])

@@ -173,15 +173,16 @@ class Levels:
 
     def epsilon(self, level: int) -> float:
         """The price of a level, for a group for which it was revealed."""
-        return self._delta * self._rate(level)
+        return self._delta * self.rate(level)
 
-    def _rate(self, level: int) -> float:
+    def rate(self, level: int) -> float:
+        """What its noise decays by from one integer to the next."""
         if level >= self._whole - 1:
             return self._last
         return float(min(self._tuning.ratio ** (self._offset + level), self._last))
 
     def __getitem__(self, number: int) -> Level:
-        rate, shares, tuning = self._rate(number), self._shares, self._tuning
+        rate, shares, tuning = self.rate(number), self._shares, self._tuning
         reach = distance(rate, shares.miss)
         p = math.exp(-rate)
         coin = (shares.miss * (1 + p) * math.exp(rate * reach) - p) / -math.expm1(-rate)

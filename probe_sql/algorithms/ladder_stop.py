@@ -138,12 +138,12 @@ class Walk:
         """Groups whose answer is beyond doubt: all of them together, but for `doubt`."""
         return np.where(self.returned, self._inside, self._outside)
 
-    def balances(self) -> list[Floats]:
-        """For each promise, the sum over groups of the weight at which a group stopped.
+    def balances(self, own: slice = slice(None)) -> list[Floats]:
+        """For each promise, the sum over `own` groups of the weight at which a group stopped.
 
         A group that the others had not stopped when the walk ended counts with its last weight.
         """
         return [
-            np.where(self._stopped, kept, watch.weights).sum(-1)
+            np.where(self._stopped, kept, watch.weights)[..., own].sum(-1)
             for kept, watch in zip(self._balance, self.watches, strict=True)
         ]

@@ -6,18 +6,21 @@ the two agree is tested (`test_many_runs_at_once_are_what_the_algorithm_does`).
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.ladder import shares_of, watches_of
+from probe_sql.algorithms.ladder import promises_of, shares_of, watches_of
+from probe_sql.algorithms.ladder_halves import HALVES, Ahead
 from probe_sql.algorithms.ladder_levels import Levels, Tuning
 from probe_sql.algorithms.ladder_stop import Walk, Watch
 from probe_sql.measuring import Floats, Ints, Mask
 
 
-def geometric(rng: np.random.Generator, rate: float, shape: tuple[int, ...]) -> Ints:
+def geometric(rng: np.random.Generator, rate: float | Floats, shape: tuple[int, ...]) -> Ints:
     """P(n) = (1 - p) p^n, p = exp(-rate): the whole part of an exponential variable."""
     drawn: Ints = np.minimum(rng.exponential(1 / rate, shape), 2.0**60).astype(np.int64)
     return drawn
@@ -28,8 +31,11 @@ def laplace(rng: np.random.Generator, rate: float, shape: tuple[int, ...]) -> In
     return geometric(rng, rate, shape) - geometric(rng, rate, shape)
 
 
-def refined(rng: np.random.Generator, coarse: Ints, slow: float, fast: float) -> Ints:
-    """Noise of rate `fast` given that of rate `slow`, in floats (docs/proofs/noise.md, Lemma 5)."""
+def refined(rng: np.random.Generator, coarse: Ints, slow: float | Floats, fast: float) -> Ints:
+    """Noise of rate `fast` given that of rate `slow`, in floats (docs/proofs/noise.md, Lemma 5).
+
+    Runs may come from rates of their own.
+    """
     p1, p2 = np.exp(-slow), np.exp(-fast)
     crossing = p2 * (p1 - p2) / (1 - p2 * p2)
     below = geometric(rng, fast - slow, coarse.shape)
@@ -50,6 +56,7 @@ class Climb:
     epsilon: Floats
     balance: Floats  # of the first promise
     levels: int
+    looks: Ints  # at how many of them
 
 
 def climb(
@@ -61,51 +68,88 @@ def climb(
     reach: float = 200.0,
     tuning: Tuning | None = None,
     watch: type[Watch] | None = None,
+    leaps: bool = True,
 ) -> Climb:
-    """Run the ladder on the numbers y of k groups, with a budget that never ends."""
+    """Run the ladder on the numbers y of k groups, with a budget that never ends.
+
+    Without `leaps` both halves are tested at every level.
+    """
     tuning = tuning or Tuning()
     shares = shares_of(accuracy, y.size, tuning)
     levels = Levels(y.size, reach, 1, shares, tuning, lambda _: True, accuracy.u)
     shape = (runs, y.size)
-    watches = watches_of(accuracy, shape, tuning, levels.height)
-    if watch is not None:
-        watches = [watch(own.promise, shape, tuning) for own in watches]
-    many = Walk(shape, watches)
+
+    def made(shape: tuple[int, ...]) -> list[Watch]:
+        watches = watches_of(accuracy, shape, tuning, levels.height)
+        return watches if watch is None else [watch(w.promise, shape, tuning) for w in watches]
+
+    walks = [Walk(shape, made(shape)) for _ in HALVES]
+    ahead = Ahead(levels, promises_of(accuracy, y.size, tuning))
     found = Climb(
         np.zeros((runs, y.size), dtype=np.bool_),
         np.zeros((runs, y.size), dtype=np.bool_),
         np.zeros(runs),
         np.zeros(runs),
         levels.height,
+        np.zeros(runs, dtype=np.int64),
     )
-    running: Ints = np.arange(runs)
-    noise, last = np.zeros((runs, y.size), dtype=np.int64), 0.0
+    noise, last = np.zeros((runs, y.size), dtype=np.int64), np.zeros((runs, 1))
+    following = np.zeros((len(HALVES), runs), dtype=np.int64)
     for number in range(levels.height):
-        level = levels[number]
-        if last:
-            noise = refined(rng, noise, last, level.rate)
+        level, end = levels[number], number == levels.height - 1
+        looked = np.flatnonzero((following == number).any(0))
+        if not looked.size:
+            continue
+        x, coins = np.zeros_like(noise), np.zeros(noise.shape)
+        if number:
+            noise[looked] = refined(rng, noise[looked], last[looked], level.rate)
         else:
-            noise = laplace(rng, level.rate, noise.shape)
-        last = level.rate
-        many.step(level, y + noise, rng.random(noise.shape), end=number == levels.height - 1)
-        done: Mask = np.asarray(many.fixed.all(-1))
-        if done.any():
-            at = running[done]
-            found.returned[at], found.certain[at] = many.returned[done], many.certain[done]
-            found.epsilon[at] = level.epsilon
-            found.balance[at] = many.balances()[0][done]
-            running, noise = running[~done], noise[~done]
-            _drop(many, done)
-        if not running.size:
-            break
+            noise[looked] = laplace(rng, level.rate, (looked.size, y.size))
+        last[looked] = level.rate
+        x[looked] = y + noise[looked]
+        coins[looked] = rng.random((looked.size, y.size))
+        for half, walk in enumerate(walks):
+            at = np.flatnonzero(following[half] == number)
+            if at.size:
+                part = _taken(walk, at)
+                part.step(level, x[at], coins[at], end=end)
+                _put(walk, part, at)
+                others = x[at][:, HALVES[1 - half]]
+                following[half, at] = ahead.next(number, others) if leaps else number + 1
+                done = walk.fixed[at][:, HALVES[half]].all(-1)
+                following[half, at[done]] = levels.height  # no level at all
+        found.looks[looked] += 1
+        found.epsilon[looked] = level.epsilon
+    for walk, part_of in zip(walks, HALVES, strict=True):
+        found.returned[:, part_of] = walk.returned[:, part_of]
+        found.certain[:, part_of] = walk.certain[:, part_of]
+        found.balance[:] += walk.balances(part_of)[0]
     return found
 
 
-def _drop(many: Walk, done: Mask) -> None:
-    """Go on with the runs that are not done."""
-    for owner in (many, *many.watches):
+def _owners(walk: Walk) -> list[Any]:
+    return [walk, *walk.watches]
+
+
+def _taken(walk: Walk, at: Ints) -> Walk:
+    """A walk of some of the runs."""
+    part = copy(walk)
+    part.watches = [copy(watch) for watch in walk.watches]
+    for owner in _owners(part):
         for name, value in vars(owner).items():
             if isinstance(value, np.ndarray):
-                setattr(owner, name, value[~done])
+                setattr(owner, name, value[at])
             elif name == "_balance":
-                setattr(owner, name, [part[~done] for part in value])
+                setattr(owner, name, [each[at] for each in value])
+    return part
+
+
+def _put(walk: Walk, part: Walk, at: Ints) -> None:
+    """Put those runs back."""
+    for owner, source in zip(_owners(walk), _owners(part), strict=True):
+        for name, value in vars(owner).items():
+            if isinstance(value, np.ndarray):
+                value[at] = getattr(source, name)
+            elif name == "_balance":
+                for each, new in zip(value, getattr(source, name), strict=True):
+                    each[at] = new

@@ -30,4 +30,12 @@ def test_the_policy_is_read(name: str) -> None:
 
 
 def test_there_are_some() -> None:
-    assert {"again", "peers", "questions", "scale", "speed_tables", "tpch", "unit"} <= policies().keys()
+    assert {
+        "again",
+        "peers",
+        "questions",
+        "scale",
+        "speed_tables",
+        "tpch",
+        "unit",
+    } <= policies().keys()

@@ -134,6 +134,6 @@ def guarded_files(
     book, _ = ledger_path(source, rules, ledger)
     data = [] if is_remote(source) else [*source_marks(layout(source, rules))]
     found = [Path(policy), *data, *(path.with_name(path.name + ".bounded") for path in data)]
-    ends = ("", ".anchor", ".bounded", ".answers", ".content")
+    ends = ("", ".anchor", ".bounded", ".content")
     found += [book.with_name(book.name + end) for end in ends]
     return tuple(path for path in found if path.exists())

@@ -15,7 +15,7 @@ from typing import Protocol
 from probe_sql.database import Database, ledger_path, open_database
 from probe_sql.errors import ProbeError
 from probe_sql.policy import Policy, load_policy
-from probe_sql.serve.analyst import Analyst, Answers
+from probe_sql.serve.analyst import Analyst, LastAnswers
 from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.guest import Guest, Means
 from probe_sql.serve.limits import Limits
@@ -66,7 +66,7 @@ class House:
         path, _ = ledger_path(opening.source, load_policy(opening.policy), opening.ledger)
         self._users_file = beside(path)
         self._users, self._seen = self._read_users()
-        self._answers = Answers(path)
+        self._answers = LastAnswers()
         self._log = Log(path.with_name(path.name + ".serve.log"))
         self._patience = Patience()
         self._visits: set[Visit] = set()
@@ -212,7 +212,10 @@ class House:
         users, seen = self._read_users()
         if seen == self._seen:
             return
-        self._users, self._seen = users, seen
+        old, self._users, self._seen = self._users, users, seen
+        for name, verifier in old.verifiers.items():
+            if users.verifiers.get(name) != verifier:
+                self._answers.forget(name)
         self.log("users", count=len(self._users.verifiers))
         for guest in self.guests:
             if self._users.verifiers.get(guest.user) != guest.verifier:

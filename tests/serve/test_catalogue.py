@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from probe_sql.serve.postgres.catalogue import is_about_catalogue
 from probe_sql.serve.postgres.statements import statement
 from tests.serve.conftest import COMMON, Running
 
@@ -176,7 +175,7 @@ def test_parameters_and_descriptions(served: Running) -> None:
 def test_questions_to_the_catalogue_are_told_from_questions_to_the_data(
     query: str, expected: bool
 ) -> None:
-    assert is_about_catalogue(statement(query)) == expected
+    assert statement(query).about_catalogue == expected
 
 
 @pytest.mark.parametrize(

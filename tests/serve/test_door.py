@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError
-from probe_sql.serve.analyst import Answers
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.log import Log
 from probe_sql.serve.opening import Opening, check_opening
@@ -49,12 +48,10 @@ def test_it_stays_shut_where_others_can_read_or_write_a_file(
         check_opening(opening(clinic))
 
 
-def test_it_stays_shut_where_others_can_read_bounded_tables_or_answers(clinic: Path) -> None:
-    for name in ("clinic.duckdb.bounded", "clinic.duckdb.ledger.answers"):
-        (clinic / name).mkdir(mode=0o755)
-        with pytest.raises(OperationalError, match="by others"):
-            check_opening(opening(clinic))
-        (clinic / name).rmdir()
+def test_it_stays_shut_where_others_can_read_bounded_tables(clinic: Path) -> None:
+    (clinic / "clinic.duckdb.bounded").mkdir(mode=0o755)
+    with pytest.raises(OperationalError, match="by others"):
+        check_opening(opening(clinic))
 
 
 def test_it_stays_shut_where_others_can_write_the_folder(clinic: Path) -> None:
@@ -67,21 +64,6 @@ def test_it_stays_shut_where_others_can_write_the_folder(clinic: Path) -> None:
     clinic.chmod(0o700)
     clinic.parent.chmod(0o1777)  # further up that is no matter
     check_opening(opening(clinic))
-
-
-def test_an_answer_is_read_through_no_link_and_from_no_folder_of_others(clinic: Path) -> None:
-    answers = Answers(clinic / "clinic.duckdb.ledger")
-    answers.keep("maria", "SELECT 1", {"rows": []})
-    [kept] = (clinic / "clinic.duckdb.ledger.answers").iterdir()
-    assert "SELECT 1" in str(answers.last("maria"))
-    kept.unlink()
-    kept.symlink_to(clinic / "clinic.duckdb.ledger.users")
-    with pytest.raises(OSError, match=r"."):
-        answers.last("maria")
-    kept.unlink()
-    kept.parent.chmod(0o777)
-    with pytest.raises(OperationalError, match="by others"):
-        answers.last("maria")
 
 
 def test_what_is_remembered_of_a_failure_is_short() -> None:

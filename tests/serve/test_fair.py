@@ -79,13 +79,21 @@ def test_no_long_text_is_read_where_others_wait(
     served: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[bool, int]] = []
-    tokens = statements.tokens
+    tokens, made = statements.tokens, statements.Statement.__post_init__
+
+    def noted(length: int) -> None:
+        read.append((threading.current_thread() is served._thread, length))
 
     def seen(text: str) -> list[statements.Token]:
-        read.append((threading.current_thread() is served._thread, len(text)))
+        noted(len(text))
         return tokens(text)
 
+    def known(one: statements.Statement) -> None:
+        noted(len(one.text))
+        made(one)
+
     monkeypatch.setattr(statements, "tokens", seen)
+    monkeypatch.setattr(statements.Statement, "__post_init__", known)
     commas, ones = " ," * 4000, ", 1" * 1000
     with raw.Raw(served.host, served.port) as client:
         client.log_in("maria", PASSWORD)

@@ -12,12 +12,13 @@ import pytest
 
 from probe_sql.answer import Answer
 from probe_sql.errors import Interrupted
+from probe_sql.serve.analyst import LastAnswers
 from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.guest import Guest
 from probe_sql.serve.house import House
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.opening import Opening
-from probe_sql.serve.users import remove_user
+from probe_sql.serve.users import change_password, remove_user
 from tests.serve.conftest import COMMON, PASSWORD
 
 USERS = "clinic.duckdb.ledger.users"
@@ -46,8 +47,7 @@ async def entered(house: House, ended: Callable[[], None] = lambda: None) -> Gue
 
 async def asked(guest: Guest, sql: str, **accuracy: Any) -> Any:
     with guest.busy(), guest.stoppable() as stop:
-        told = await guest.ask(lambda: guest.analyst.ask(sql, (), accuracy, stop), stop)
-    return told.answer
+        return await guest.ask(lambda: guest.analyst.ask(sql, (), accuracy, stop), stop)
 
 
 def test_a_guest_asks_pays_and_finds_the_last_answer(clinic: Path) -> None:
@@ -58,6 +58,11 @@ def test_a_guest_asks_pays_and_finds_the_last_answer(clinic: Path) -> None:
         budget = guest.analyst.session.budget
         assert budget.spent == pytest.approx(answer.privacy.epsilon)
         assert '"common cold"' in guest.analyst.last_answer()
+        assert not (clinic / "clinic.duckdb.ledger.answers").exists()  # the ledger alone has it
+        change_password(clinic / USERS, "maria", "battery staple")  # perhaps for somebody else
+        house.look_at_users()
+        with pytest.raises(Complaint, match="nothing was answered"):
+            guest.analyst.last_answer()
         await house.leave(guest)
         assert not house.guests
 
@@ -154,3 +159,12 @@ def test_the_house_counts_connections_of_all_doors(clinic: Path) -> None:
         assert house.visit("c") is not None
 
     lived(clinic, Limits(strangers_each=2, connections=4), life)
+
+
+def test_the_last_answers_of_all_users_take_so_much_and_no_more() -> None:
+    kept = LastAnswers(most=100)
+    for user in ("maria", "noor", "zoe"):
+        kept.keep(user, f"SELECT '{user}'", 40, dict)
+    assert [kept.last(user) for user in ("maria", "noor")] == [None, '{"sql": "SELECT \'noor\'"}']
+    kept.keep("noor", "SELECT 2", 200, dict)  # alone it is too much
+    assert [kept.last(user) for user in ("noor", "zoe")] == [None, None]

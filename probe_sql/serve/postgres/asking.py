@@ -48,8 +48,7 @@ def ask(
     most_rows: int,
 ) -> Result:
     """Answer a question, which spends; EXPLAIN does not. A denial is an error here."""
-    told = analyst.ask(sql, values, accuracy, stop)
-    answer = told.answer
+    answer = analyst.ask(sql, values, accuracy, stop)
     if isinstance(answer, Explanation | Outline):
         return Result.of_texts("EXPLAIN", "QUERY PLAN", str(answer).split("\n"))
     if isinstance(answer, Denied):
@@ -73,7 +72,7 @@ def ask(
         if answer.blocks is None
         else tuple(map(_outer_field, answer.columns, answer.types)),
         answer.rows,
-        (said, *answer.notices, *told.remarks),
+        (said, *answer.notices),
         answer.privacy.epsilon,
         _CELL * len(answer.columns) * len(answer.rows),
     )

@@ -32,7 +32,7 @@ from probe_sql.serve.postgres.messages import Field
 from probe_sql.serve.postgres.results import Result
 from probe_sql.serve.postgres.settings import SERVER_VERSION
 from probe_sql.serve.postgres.statements import Statement
-from probe_sql.serve.postgres.translate import SCHEMAS, translated
+from probe_sql.serve.postgres.translate import translated
 from probe_sql.serve.turns import Stop
 from probe_sql.session import BudgetState, Entry
 
@@ -58,25 +58,6 @@ _LEDGER = {
     "number": "BIGINT", "time": "VARCHAR", "sql": "VARCHAR", "outcome": "VARCHAR",
     "reserved": "DOUBLE", "charged": "DOUBLE",
 }  # fmt: skip
-
-
-def is_about_catalogue(given: Statement) -> bool:
-    """Whether a statement asks the catalogue: it reads a table of it, or no table at all.
-
-    Privacy: the catalogue knows public facts only, so that a wrong guess tells nothing.
-    """
-    if given.verb not in ("SELECT", "WITH", "VALUES", "TABLE"):
-        return False
-    found = given.tokens
-    reads = False
-    for token, after, dot in zip(found, found[1:], [*found[2:], None], strict=False):
-        if token.upper in ("FROM", "JOIN", ",", "TABLE"):
-            reads = reads or token.upper in ("FROM", "JOIN")
-            schema = after.value + "." in SCHEMAS and dot is not None and dot.text == "."
-            called = token.upper != "," and dot is not None and dot.text == "("
-            if schema or called or (token.upper != "," and re.match(r"pg_\w", after.value)):
-                return True
-    return not reads
 
 
 class Facts:

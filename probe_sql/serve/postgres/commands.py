@@ -9,7 +9,6 @@ from probe_sql.errors import SqlError
 from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.postgres import statements as sql
 from probe_sql.serve.postgres import types
-from probe_sql.serve.postgres.catalogue import is_about_catalogue
 from probe_sql.serve.postgres.desk import Command, Desk
 from probe_sql.serve.postgres.messages import Field
 from probe_sql.serve.postgres.portals import Portal, Prepared
@@ -123,7 +122,7 @@ async def declare(desk: Desk, given: Statement, values: Sequence[Any]) -> Result
     if declared.name in desk.portals:
         raise Complaint("42P03", f"there is a cursor {declared.name} already")
     query = declared.query
-    if not (desk.asks(query) or is_about_catalogue(query)) or query.verb == "EXPLAIN":
+    if not (desk.asks(query) or query.about_catalogue) or query.verb == "EXPLAIN":
         raise SqlError("a cursor is for a query", fix="DECLARE c CURSOR FOR SELECT ...")
     size = len(query.text)
     desk.room(desk.portals, declared.name, size)

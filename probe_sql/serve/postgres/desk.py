@@ -16,11 +16,11 @@ from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.guest import Guest
 from probe_sql.serve.postgres import asking, types
 from probe_sql.serve.postgres import statements as sql
-from probe_sql.serve.postgres.catalogue import Facts, is_about_catalogue
+from probe_sql.serve.postgres.catalogue import Facts
 from probe_sql.serve.postgres.messages import Bind, Field, format_of
 from probe_sql.serve.postgres.portals import Part, Portal, Prepared, check_formats, in_order
 from probe_sql.serve.postgres.results import Result
-from probe_sql.serve.postgres.settings import OWN, Settings
+from probe_sql.serve.postgres.settings import Settings
 from probe_sql.serve.postgres.statements import Statement
 from probe_sql.serve.turns import Lane, Stop
 
@@ -107,13 +107,12 @@ class Desk:
         oids = [*declared, *([0] * (count - len(declared)))]
         if self.asks(asked):
             known = [oids[number - 1] for number in numbers]
-            positions = [token.start for token in asked.tokens if token.kind == "parameter"]
             accuracy = dict(self.settings.accuracy)
             if numbers:
                 with self._stoppable() as stop:
                     guessed = await self.guest.plan(
                         lambda: asking.parameter_types(
-                            self.analyst, asked.marked(), positions, known, accuracy, stop
+                            self.analyst, asked.marked(), asked.positions, known, accuracy, stop
                         ),
                         stop,
                     )
@@ -154,7 +153,7 @@ class Desk:
         prepared = self._statement(name)
         values = tuple(map(types.example, prepared.oids))
         given = await self.given(prepared)
-        if given is not None and is_about_catalogue(given):
+        if given is not None and given.about_catalogue:
             try:  # a value that is no example may be needed, or none at all
                 return prepared.oids, await self.fields(given, values)
             except NotSupportedError:
@@ -220,7 +219,7 @@ class Desk:
             return _EMPTY
         if self.asks(given):
             return await self._ask(given, values)
-        if is_about_catalogue(given):
+        if given.about_catalogue:
             return await self._look_up(given, values)
         verb = given.verb
         refused = sql.refusal(verb)
@@ -246,14 +245,11 @@ class Desk:
 
     def asks(self, given: Statement) -> bool:
         """Whether a statement is a question to the data."""
-        return given.verb in sql.ASKS and not is_about_catalogue(given)
+        return given.verb in sql.ASKS and not given.about_catalogue
 
     def may_scan(self, given: Statement) -> bool:
         """Whether running a statement may read the data, or tells of what did."""
-        named = given.verb in ("FETCH", "DECLARE") or any(
-            token.value + "." == OWN for token in given.tokens
-        )
-        return named or self.asks(given)
+        return given.verb in ("FETCH", "DECLARE") or given.own or self.asks(given)
 
     async def portal_may_scan(self, name: str) -> bool:
         """The same of a portal that is executed; one that has its rows does not."""
@@ -290,7 +286,7 @@ class Desk:
 
             def work() -> Result:
                 facts = self._means.facts()
-                if any(token.value + "." == OWN for token in given.tokens):
+                if given.own:
                     return facts.ask(given, values, user, stop, session.budget, session.ledger())
                 return facts.ask(given, values, user, stop)
 
@@ -304,7 +300,7 @@ class Desk:
             ordered = in_order(given, values)
             accuracy = dict(self.settings.accuracy)
             return await self._columns(given, ordered, accuracy)
-        if is_about_catalogue(given):
+        if given.about_catalogue:
             return (await self._look_up(given, values)).fields
         if given.verb == "SHOW":
             return (await self._means.commands["SHOW"](self, given, ())).fields
@@ -318,8 +314,9 @@ class Desk:
         self, given: Statement, ordered: Sequence[Any], accuracy: dict[str, Any]
     ) -> tuple[Field, ...]:
         """The columns of a question, free of charge."""
-        text = given.marked()
-        plan = self.guest.plan(lambda: asking.columns(self.analyst, text, ordered, accuracy))
+        plan = self.guest.plan(
+            lambda: asking.columns(self.analyst, given.marked(), ordered, accuracy)
+        )
         return await self._located(given, plan)
 
     def end_transaction(self) -> None:
@@ -370,7 +367,7 @@ class Desk:
     async def cursor(self, name: str) -> None:
         """Refuse what FETCH cannot read from: a portal that fetches could lead back to itself."""
         given = await self.given(self.portal(name).prepared)
-        if given is None or not (self.asks(given) or is_about_catalogue(given)):
+        if given is None or not (self.asks(given) or given.about_catalogue):
             raise Complaint("34000", f"{name!r} is no cursor of a query", fix="DECLARE one")
 
     def room(self, kept: dict[str, Any], name: str, size: int) -> None:

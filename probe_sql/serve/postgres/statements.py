@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from probe_sql.errors import NotSupportedError, Span, SqlError
+from probe_sql.serve.postgres.settings import OWN
 
+SCHEMAS = {"pg_catalog.": "pgc", "information_schema.": "std", OWN: "own"}  # and ours
 LONGEST = 100_000  # characters, as in the dialect
 _TOKEN = re.compile(
     r"""
@@ -96,31 +98,43 @@ def _unclosed(at: int) -> SqlError:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement: its text, its tokens (positions count from its start), and where it stood."""
+    """One statement: its text, its tokens (positions count from its start), and where it stood.
+
+    What the server's own thread needs to know of it is found out when it is read, which for long
+    texts is beside the others: `verb` is its first word in capitals; `parameters` are their
+    numbers in the order of the text, `positions` where they stand, and `listed` those that ANY
+    goes through, which are lists if nobody says otherwise; `about_catalogue` says whether it asks
+    the catalogue, and `own` whether it names a table of one's own there.
+    """
 
     text: str
     tokens: tuple[Token, ...]
     offset: int = 0
+    verb: str = field(init=False)
+    parameters: tuple[int, ...] = field(init=False)
+    positions: tuple[int, ...] = field(init=False)
+    listed: tuple[int, ...] = field(init=False)
+    about_catalogue: bool = field(init=False)
+    own: bool = field(init=False)
 
-    @property
-    def verb(self) -> str:
-        """Its first word, in capitals."""
-        return next((token.upper for token in self.tokens if token.text != "("), "")
-
-    @property
-    def parameters(self) -> tuple[int, ...]:
-        """The numbers of its parameters, in the order of the text."""
-        return tuple(int(t.text[1:]) for t in self.tokens if t.kind == "parameter")
-
-    @property
-    def listed(self) -> tuple[int, ...]:
-        """The numbers of the parameters that ANY goes through: lists, if nobody says otherwise."""
+    def __post_init__(self) -> None:
+        verb = next((token.upper for token in self.tokens if token.text != "("), "")
+        marks = [token for token in self.tokens if token.kind == "parameter"]
         behind = zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
-        return tuple(
-            int(third.text[1:])
-            for first, second, third in behind
-            if first.upper == "ANY" and second.text == "(" and third.kind == "parameter"
-        )
+        known = {
+            "verb": verb,
+            "parameters": tuple(int(token.text[1:]) for token in marks),
+            "positions": tuple(token.start for token in marks),
+            "listed": tuple(
+                int(third.text[1:])
+                for first, second, third in behind
+                if first.upper == "ANY" and second.text == "(" and third.kind == "parameter"
+            ),
+            "about_catalogue": _about_catalogue(verb, self.tokens),
+            "own": any(token.value + "." == OWN for token in self.tokens),
+        }
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
 
     def marked(self) -> str:
         """The text with ? for each parameter, every position kept."""
@@ -157,6 +171,24 @@ def split(text: str) -> list[Statement]:
             found.append(Statement(text[start:end], inner, start))
             part = []
     return found
+
+
+def _about_catalogue(verb: str, found: Sequence[Token]) -> bool:
+    """Whether a statement asks the catalogue: it reads a table of it, or no table at all.
+
+    Privacy: the catalogue knows public facts only, so that a wrong guess tells nothing.
+    """
+    if verb not in ("SELECT", "WITH", "VALUES", "TABLE"):
+        return False
+    reads = False
+    for token, after, dot in zip(found, found[1:], [*found[2:], None], strict=False):
+        if token.upper in ("FROM", "JOIN", ",", "TABLE"):
+            reads = reads or token.upper in ("FROM", "JOIN")
+            schema = after.value + "." in SCHEMAS and dot is not None and dot.text == "."
+            called = token.upper != "," and dot is not None and dot.text == "("
+            if schema or called or (token.upper != "," and re.match(r"pg_\w", after.value)):
+                return True
+    return not reads
 
 
 # --- statements of the session -----------------------------------------------------------

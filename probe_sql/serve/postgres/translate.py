@@ -21,9 +21,8 @@ from probe_sql.serve.postgres.catalogue_tables import (
     UNKNOWN,
 )
 from probe_sql.serve.postgres.settings import OWN
-from probe_sql.serve.postgres.statements import Statement, Token
+from probe_sql.serve.postgres.statements import SCHEMAS, Statement, Token
 
-SCHEMAS = {"pg_catalog.": "pgc", "information_schema.": "std", OWN: "own"}
 _CALLABLE = FUNCTIONS | {name for name, _, _ in MACROS} | set(OWN_MACROS)
 _TABLES = FILLED.keys() | EMPTY.keys()
 _CLAUSES = frozenset(

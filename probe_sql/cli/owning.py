@@ -148,6 +148,9 @@ def _show_advice(advice: Iterable[Advice]) -> None:
         at = one.path if one.line is None else f"line {one.line}, {one.path}"
         print(visible(f"  {at}: {one.what}"))
         print(visible(f"    why: {one.why}"))
-        print(visible(f"    write: {one.write}"))
+        if one.write:
+            print(visible(f"    write: {one.write}"))
+        for statement in one.run:
+            print(visible(f"    run: {statement};"))
         if one.add is not None:
             print(visible(f"    and below {one.add[0]}: {one.add[1]}"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,12 @@ from probe_sql.ledger import Ledger
 from probe_sql.ledger.locks import owns
 from probe_sql.owner.judge import Advice, judge
 from probe_sql.policy import Policy, load_policy, with_lines
+from probe_sql.policy.locate import Lines
+from probe_sql.policy.names import dotted
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.bounded_store import purge as purge_stores
 from probe_sql.vault.bounded_store import source_marks
+from probe_sql.vault.remarks import remarks
 from probe_sql.vault.sources import is_remote, layout
 
 
@@ -82,17 +87,28 @@ def _check(name: str, source: Any) -> Report:
     if problems:
         return Report(name, with_lines(dict.fromkeys(problems), text), None)
     report = Report(name, (), policy.with_types(schemas))
-    report = replace(report, advice=judge(policy.with_types(schemas), schemas, text))
+    advice = (*judge(policy.with_types(schemas), schemas, text), *_remarked(source, policy, text))
+    report = replace(report, advice=advice)
     try:
         path, identity = ledger_path(source, policy, None)
     except InterfaceError:  # whoever connects names one
         return report
-    audited, withheld = _audit(path, identity, policy)
+    database = "DB" if is_remote(source) else shlex.quote(str(source))
+    command = f"probe-sql ledger {database} --policy {shlex.quote(name)} --budget"
+    audited, withheld = _audit(path, identity, policy, command)
     warnings = (*_open_to_others(path), *withheld)
     return replace(report, warnings=warnings, audited=audited)
 
 
-def _audit(path: Path, identity: str, policy: Policy) -> tuple[bool, tuple[str, ...]]:
+def _remarked(source: Any, policy: Policy, text: str) -> Iterator[Advice]:
+    """What is worth a second look in the database itself."""
+    lines = Lines(text)
+    for one in remarks(source, policy):
+        path = "tables" if one.table is None else dotted("tables", one.table)
+        yield Advice(path, one.what, one.why, "", line=lines.find(path), run=one.run)
+
+
+def _audit(path: Path, identity: str, policy: Policy, command: str) -> tuple[bool, tuple[str, ...]]:
     """Verify the ledger from its first row, where the caller owns one; what it withholds.
 
     Privacy: a connection verifies from the last snapshot that the anchors vouch for. That is
@@ -107,23 +123,31 @@ def _audit(path: Path, identity: str, policy: Policy) -> tuple[bool, tuple[str, 
         return True, ()
     return True, (
         f"The policy allows {withheld}, which is more than the ledger's entry does, and the smaller"
-        " of the two holds. To let the policy's hold: probe-sql ledger DB --budget",
+        f" of the two holds. To let the policy's hold: {command}",
     )
 
 
 def _open_to_others(path: Path) -> tuple[str, ...]:
-    """Warn where others may write the ledger's directory: they could begin a fresh budget."""
+    """Warn where others may write the ledger's directory, or move it away: they could begin a
+    fresh budget. In a directory above with the sticky bit nobody moves what is another's."""
     folder = Path(os.path.realpath(path)).parent
-    mode = folder.stat().st_mode if folder.exists() else 0
-    whom = [
-        who for bit, who in ((stat.S_IWGRP, "its group"), (stat.S_IWOTH, "everybody")) if mode & bit
-    ]
-    if not whom:
-        return ()
-    return (
-        f"{folder} may be written by {' and '.join(whom)}: they can take the ledger away and, from"
-        " another state directory, begin with a fresh budget. Let only trusted accounts write it.",
-    )
+    found = []
+    for place in (folder, *folder.parents):
+        mode = place.stat().st_mode if place.exists() else 0
+        whom = [
+            who
+            for bit, who in ((stat.S_IWGRP, "its group"), (stat.S_IWOTH, "everybody"))
+            if mode & bit and (place == folder or not mode & stat.S_ISVTX)
+        ]
+        if whom:
+            take = "take the ledger away" if place == folder else f"move {folder} away"
+            modes = "g-w,o-w" if len(whom) == 2 else "g-w" if whom[0] == "its group" else "o-w"
+            found.append(
+                f"{place} may be written by {' and '.join(whom)}: they can {take}"
+                " and, from another state directory, begin with a fresh budget. Let only trusted"
+                f" accounts write it: chmod {modes} {shlex.quote(str(place))}"
+            )
+    return tuple(found)
 
 
 def guarded_files(

@@ -42,7 +42,7 @@ class Advice:
     """One thing worth a second look: where, what, why, and the line to write instead.
 
     `write` takes the place of the setting at `path`; `add` is a further line, and the header
-    below which it belongs.
+    below which it belongs. `run` are statements, where it is the database that should change.
     """
 
     path: str
@@ -51,6 +51,7 @@ class Advice:
     write: str
     add: tuple[str, str] | None = None
     line: int | None = None
+    run: tuple[str, ...] = ()  # statements for the database, where the policy needs no change
 
 
 def judge(policy: Policy, schemas: Schemas | None, text: str) -> tuple[Advice, ...]:

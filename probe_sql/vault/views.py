@@ -61,6 +61,23 @@ class Catalogue:
         """Whether there is something to compute where rows of this table or view are read."""
         return table in self.views or table in self.generated
 
+    def tried_casts(
+        self, connection: duckdb.DuckDBPyConnection, table: TableName
+    ) -> tuple[str | None, list[TableName]]:
+        """The SELECT of a view with TRY_CAST for each CAST that a row could make fail, None where
+        there is none, and the views that it names."""
+        node = _selected(connection, self.views[table])
+        casts, behind = [], []
+        for one in _nodes(node):
+            if one.get("class") == "CAST" and not one["try_cast"]:
+                casts += [] if one["child"]["class"] == "CONSTANT" else [one]
+            elif one.get("type") == "BASE_TABLE":
+                behind.append((one["schema_name"] or table[0], one["table_name"]))
+        for one in casts:
+            one["try_cast"] = True
+        sql = _text(connection, node) if casts and node is not None else None
+        return sql, [view for view in behind if view in self.views]
+
     def _view(
         self, connection: duckdb.DuckDBPyConnection, table: TableName, above: set[TableName]
     ) -> str | None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import sqlite3
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -215,10 +216,11 @@ def test_a_raised_budget_holds_once_the_owner_has_said_so(clinic: Path, run: Run
     warned = run("check", "clinic.duckdb")
     assert warned.code == 0
     assert "The policy allows epsilon 20 in all" in warned.err
-    assert "probe-sql ledger DB --budget" in warned.err
     total = json.loads(run("budget", "clinic.duckdb", "--format", "json").out)["total"]
     assert total == 10.0
-    said = run("ledger", "clinic.duckdb", "--budget")
+    command = warned.err.split("probe-sql ", 1)[1].replace("\n", " ").split()
+    assert command[:2] == ["ledger", "clinic.duckdb"]
+    said = run(*command)
     assert said.code == 0
     assert "This holds from now on: epsilon 20 in all" in said.err
     assert "allowed" in said.out
@@ -237,6 +239,27 @@ def test_check_warns_where_others_may_write_the_ledgers_directory(
     assert whom is None or whom in ended.err
     warnings = json.loads(run("check", "clinic.duckdb", "--format", "json").out)["warnings"]
     assert len(warnings) == (whom is not None)
+    for warning in warnings:
+        subprocess.run(["sh", "-c", warning.partition("write it: ")[2]], check=True)
+    assert run("check", "clinic.duckdb").err == ""
+
+
+def test_check_warns_where_others_may_move_the_ledgers_directory_away(
+    clinic: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = clinic / "data of 2024"
+    inner.mkdir()
+    for name in ("clinic.duckdb", "clinic.toml"):
+        (clinic / name).rename(inner / name)
+    monkeypatch.chdir(inner)
+    clinic.chmod(0o777)
+    (warning,) = json.loads(run("check", "clinic.duckdb", "--format", "json").out)["warnings"]
+    assert f"{clinic} may be written by its group and everybody: they can move {inner}" in warning
+    clinic.chmod(0o1777)  # as /tmp is: nobody moves what is another's
+    assert json.loads(run("check", "clinic.duckdb", "--format", "json").out)["warnings"] == []
+    clinic.chmod(0o777)
+    subprocess.run(["sh", "-c", warning.partition("write it: ")[2]], check=True)
+    assert json.loads(run("check", "clinic.duckdb", "--format", "json").out)["warnings"] == []
 
 
 def test_check_audits_the_ledger_of_its_owner(

@@ -200,6 +200,7 @@ def test_what_a_budget_means_is_what_the_engine_then_answers(tmp_path: Path) -> 
     assert math.isclose(per_query(3, 10**6), 3e-6)
 
 
+@pytest.mark.service
 def test_init_asks_at_a_terminal_and_writes_what_was_answered(tmp_path: Path) -> None:
     source = tmp_path / "clinic.duckdb"
     with duckdb.connect(str(source)) as db:

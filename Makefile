@@ -17,10 +17,12 @@ BENCH := $(VENV)/.bench-installed
 DEV := $(VENV)/.dev-installed
 ENGINES := $(VENV)/.engines-tried
 CLIENTS := $(VENV)/.clients-tried
+SITE := $(VENV)/.site-installed
+RELEASE := $(VENV)/.release-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-service test-wheel test-engines test-all audit mutants experiments lint format clean
+.PHONY: help demo test test-service test-wheel test-engines test-all audit mutants experiments site release lint format clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
@@ -32,6 +34,8 @@ help:
 	@echo "make mutants       change the code where privacy is computed, and see that a test fails"
 	@echo "make audit         attack the engine from outside, at full length (an hour or more)"
 	@echo "make experiments   repeat the paper's experiments, quickly; RUNS=100 in full"
+	@echo "make site          the documentation as a site, in build/site"
+	@echo "make release       rehearse a release: build, check, install, list; publishes nothing"
 	@echo "make lint          ruff check, ruff format --check, mypy --strict"
 	@echo "make format        let ruff sort imports and format"
 	@echo "make clean         remove $(VENV), caches and build products"
@@ -86,6 +90,14 @@ experiments: $(BENCH)
 	@echo "==> the paper's experiments on NYTaxi, Sales and UCI"
 	@$(BIN)/python -m benchmarks paper $(if $(RUNS),--runs $(RUNS),--quick)
 	@echo "==> the report: benchmarks/results/paper/report.html"
+
+site: $(SITE)
+	@echo "==> the documentation, warnings as errors"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
+
+release: $(DEV) $(RELEASE)
+	@$(BIN)/python -m tests.release
 
 lint: $(DEV)
 	@echo "==> ruff check"
@@ -155,6 +167,18 @@ $(DEV): $(RUNTIME)
 	@echo "==> installing the tools for tests and checks (first time only)"
 	@$(BIN)/python -c "$$LIST_REQUIREMENTS" dev > $(VENV)/dev.txt
 	@$(PIP) install --quiet -r $(VENV)/dev.txt
+	@touch $@
+
+$(SITE): $(RUNTIME)
+	@echo "==> installing what the site needs (first time only)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" site > $(VENV)/site.txt
+	@$(PIP) install --quiet -r $(VENV)/site.txt
+	@touch $@
+
+$(RELEASE): $(DEV)
+	@echo "==> installing what a rehearsal needs (first time only)"
+	@$(BIN)/python -c "$$LIST_REQUIREMENTS" release > $(VENV)/release.txt
+	@$(PIP) install --quiet -r $(VENV)/release.txt
 	@touch $@
 
 # PostgreSQL and Spark are tested where they can be had: what cannot be installed is skipped

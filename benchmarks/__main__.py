@@ -18,6 +18,7 @@ COMMANDS = {
     "tpch": "eleven queries of TPC-H, the truth against private answers",
     "again": "two hundred questions by three analysts: what kept answers save",
     "coverage": "how often exact values lie within the margins that are printed",
+    "pictures": "the pictures of the documentation",
     "peers": "what values cost here, with OpenDP and with SmartNoise, at equal margins",
 }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import probe_sql
+from benchmarks.pictures import PICTURES
 
 ROOT = Path(__file__).parent.parent
 DECISIONS = ROOT / "docs" / "decisions"
@@ -40,6 +41,7 @@ def test_ci_is_executable_and_runs_tests_then_lint() -> None:
         "make test-wheel",
         "make test-engines",
         "make mutants SAMPLE=40",
+        "make site",
         "make lint",
     ]
     assert "set -euo pipefail" in text(".ci/run")
@@ -213,3 +215,8 @@ def test_importing_the_package_loads_none_of_the_engine() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_pictures_are_what_their_script_draws() -> None:
+    for name, drawn in PICTURES.items():
+        assert text(f"docs/pictures/{name}.svg") == drawn(), "python -m benchmarks pictures"

@@ -188,7 +188,7 @@ def month() -> str:
             "(circles): the same questions, answered by what was released before, cost nothing. "
             "Days and prices are made up.",
             SOFT,
-            92,
+            96,
         ),
     ]
     return picture(320, "The spent part of a budget over thirty days", parts)

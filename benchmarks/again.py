@@ -1,14 +1,18 @@
 """Two hundred questions by three analysts, as dashboards and notebooks ask them: what each costs.
 
 The workload is made from a seed: refreshes, other LIMITs and names, looser and tighter margins, and
-now and then something new. It is asked three times from one seed: answers kept for everybody,
-kept for whoever asked, and not kept.
+now and then something new. It is asked four times from one seed: answers kept for everybody, with
+values that sharpen and without, kept for whoever asked, and not kept. Beside it stands what the
+questions for values cost by the accounting of OpenDP and SmartNoise, at the same margins; lists of
+groups with bounds on wrong ones they do not have.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -22,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine import seed_of
+from benchmarks.peers import PEERS, SCRIPTS, environment
 from benchmarks.provenance import write_records
 from benchmarks.seeded import SeededWords
 from datasets.common import DataMissing, data_dir, literal, needed
@@ -37,7 +42,14 @@ SEED = 31
 QUESTIONS = 200
 ANALYSTS = ("maria", "noor", "jo")
 FILE = "taxi_green_2020_03.parquet"
-WAYS = {"for everybody": "shared", "for whoever asked": "own", "not kept": "none"}
+WAYS = {
+    "for everybody": Reuse(),
+    "without sharpening": Reuse(sharpen="off"),
+    "for whoever asked": Reuse(answers="own"),
+    "not kept": Reuse(answers="none"),
+}
+ROWS_OF_GROUP, MOST, CONFIDENCE = 500, 50.0, 0.95
+PRICES = {"OpenDP": "price_opendp.py", "SmartNoise": "price_smartnoise.py"}
 ROWS = """
 SELECT pu_location_id AS zone, CAST(pickup_datetime AS DATE) AS day,
     CAST(hour(pickup_datetime) AS INTEGER) AS hour,
@@ -48,7 +60,7 @@ FROM {0} WHERE pu_location_id BETWEEN 1 AND 265
 POLICY = """
 [budget]
 epsilon = 1000000.0
-per_query = 5.0
+per_query = 50.0
 [tables.trips]
 unit = "row"
 rows_per_group = 500
@@ -147,10 +159,14 @@ def _changed(was: Question, kind: str, rng: Random) -> Question:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a kind of question cost in one way, all together."""
+    """What a kind of question cost in one way, all together; `values` or lists of groups.
+
+    Of a peer `epsilon` is what its own accounting counts for all of them together.
+    """
 
     way: str
     kind: str
+    values: bool
     asked: int
     replayed: int
     denied: int
@@ -159,29 +175,54 @@ class Record:
 
 def ask(database: Path, folder: Path, way: str, seed: int, count: int) -> list[Record]:
     """Ask the whole workload in one way."""
-    policy = replace(parse_policy(POLICY), reuse=Reuse(answers=WAYS[way]))
+    policy = replace(parse_policy(POLICY), reuse=WAYS[way])
     backend = open_backend(str(database), policy)
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(
-        folder / f"{WAYS[way]}.ledger", budget=typed.prices(), identity="again", reuse=typed.reuse
+        folder / f"{way}.ledger", budget=typed.prices(), identity="again", reuse=typed.reuse
     )
     shared = Database(backend, typed, ledger, Sampler(SeededWords(seed)))
-    tallies: dict[str, Counter[str]] = {}
-    spent: dict[str, float] = {}
+    tallies: dict[tuple[str, bool], Counter[str]] = {}
+    spent: dict[tuple[str, bool], float] = {}
     with Connection(shared, owner=True):
         analysts = {name: Connection(shared, name) for name in ANALYSTS}
         for one in workload(seed, count):
             answer = analysts[one.analyst].sql(one.question.sql)
             assert isinstance(answer, Answer)
-            tally = tallies.setdefault(one.kind, Counter())
+            at = one.kind, one.question.margin is not None
+            tally = tallies.setdefault(at, Counter())
             tally["asked"] += 1
             tally["replayed"] += answer.privacy.replay is not None
             tally["denied"] += answer.status == "denied"
-            spent[one.kind] = spent.get(one.kind, 0.0) + answer.privacy.epsilon
+            spent[at] = spent.get(at, 0.0) + answer.privacy.epsilon
     return [
-        Record(way, kind, tally["asked"], tally["replayed"], tally["denied"], spent[kind])
-        for kind, tally in sorted(tallies.items())
+        Record(way, *at, tally["asked"], tally["replayed"], tally["denied"], spent[at])
+        for at, tally in sorted(tallies.items())
     ]
+
+
+def priced(name: str, folder: Path, seed: int, count: int) -> list[Record]:
+    """What a peer counts for the values, each question drawn anew; nothing where it is missing."""
+    python = environment(name.lower(), folder, PEERS[name][1])
+    if python is None:
+        print(f"skipped: {name} could not be installed", file=sys.stderr)
+        return []
+    questions = [
+        {"value": one.question.values.partition("(")[0], "margin": one.question.margin,
+         "bounds": [0, 50] if "tip" in one.question.values else [0, 200]}
+        for one in workload(seed, count) if one.question.margin is not None
+    ]  # fmt: skip
+    task = {"rows": ROWS_OF_GROUP, "failure": 1 - CONFIDENCE, "most": MOST, "questions": questions}
+    script = str(SCRIPTS / PRICES[name])
+    done = subprocess.run(
+        [str(python), script], input=json.dumps(task) + "\n", text=True, capture_output=True
+    )
+    if done.returncode:
+        print(f"skipped: {name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return []
+    said = json.loads(done.stdout.splitlines()[-1])
+    denied = sum(epsilon > MOST for epsilon in said["epsilons"])
+    return [Record(said["version"], "all", True, len(questions), 0, denied, said["together"])]
 
 
 def show(records: Sequence[Record], console: Console) -> None:
@@ -191,15 +232,20 @@ def show(records: Sequence[Record], console: Console) -> None:
         table.add_column(name, no_wrap=True)
     for name in ("asked", "replayed", "denied", "epsilon"):
         table.add_column(name, justify="right")
-    for way in WAYS:
-        mine = [record for record in records if record.way == way]
-        for r in mine:
-            table.add_row(
-                way, r.kind, str(r.asked), str(r.replayed), str(r.denied), f"{r.epsilon:.3f}"
-            )
-        sums = [sum(getattr(r, name) for r in mine) for name in ("asked", "replayed", "denied")]
+
+    def add(way: str, name: str, mine: Sequence[Record], last: bool) -> None:
+        sums = [sum(getattr(r, part) for r in mine) for part in ("asked", "replayed", "denied")]
         whole = sum(r.epsilon for r in mine)
-        table.add_row(way, "all", *map(str, sums), f"{whole:.3f}", style="bold", end_section=True)
+        style = "bold" if last else None
+        table.add_row(way, name, *map(str, sums), f"{whole:.3f}", style=style, end_section=last)
+
+    for way in dict.fromkeys(record.way for record in records):
+        mine = [record for record in records if record.way == way]
+        if way in WAYS:
+            for kind in dict.fromkeys(record.kind for record in mine):
+                add(way, kind, [r for r in mine if r.kind == kind], last=False)
+            add(way, "values alone", [r for r in mine if r.values], last=False)
+        add(way, "all" if way in WAYS else "values alone", mine, last=True)
     console.print(table)
 
 
@@ -209,6 +255,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--json", type=Path)
+    parser.add_argument(
+        "--environments", type=Path, help="where peers are installed; without it they are left out"
+    )
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="probe-again-") as name:
         folder = Path(name)
@@ -225,6 +274,9 @@ def main(argv: list[str] | None = None) -> int:
         records = [
             record for way in WAYS for record in ask(database, folder, way, seed, options.questions)
         ]
+        for peer in PRICES if options.environments is not None else ():
+            where = options.environments.absolute()
+            records += priced(peer, where, seed, options.questions)
     show(records, Console())
     if options.json is not None:
         write_records(options.json, "again", options.seed, records, questions=options.questions)

@@ -7,7 +7,7 @@ for an integer s >= 1. `failure` is 1 - confidence. docs/proofs/values.md has th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 _WIDEST = 2**53  # wider noise cannot be drawn, so a wider margin saves nothing more
@@ -64,6 +64,38 @@ def mean_epsilon(width: Fraction, failure: float, delta: int) -> float:
         fits = middle > 0 and mean_width(middle, failure, delta) <= goal
         low, high = (low, middle) if fits else (middle, high)
     return high
+
+
+def sum_width(rate: float, weights: Mapping[int, int], failure: float) -> float:
+    """An h with P(|sum of w V| > h) <= failure, for independent V of one rate epsilon/delta.
+
+    `weights` says how many there are of each weight w > 0.
+    Utility: P(S >= h) <= E[e^(l S)] e^(-l h) for every l > 0, and the moments are those of
+    independent noise: each l gives an h that holds, and the least of those that are tried is taken.
+    """
+    most = rate / max(weights)
+
+    def width(share: float) -> float:
+        level = share * most
+        moments = math.fsum(
+            number
+            * (
+                2 * math.log(-math.expm1(-rate))
+                - math.log(-math.expm1(weight * level - rate))
+                - math.log(-math.expm1(-weight * level - rate))
+            )
+            for weight, number in weights.items()
+        )
+        return (math.log(2 / failure) + moments) / level
+
+    low, high = math.log(1e-6), math.log(1 - 1e-6)
+    for _ in range(100):  # in the logarithm of the share, where the width falls and then rises
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if width(math.exp(left)) <= width(math.exp(right)):
+            high = right
+        else:
+            low = left
+    return width(math.exp(high)) * (1 + 1e-9)
 
 
 def total_width(epsilon: float, deltas: Sequence[int], failure: float) -> int:

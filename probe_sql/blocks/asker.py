@@ -10,7 +10,7 @@ from probe_sql.again import Again
 from probe_sql.answer.values import Answer
 from probe_sql.blocks.explain import Outline
 from probe_sql.blocks.program import prepare, public_columns
-from probe_sql.blocks.run import answer, tables
+from probe_sql.blocks.run import answer, summable, tables
 from probe_sql.database import Database
 from probe_sql.errors import Refused
 from probe_sql.loss import Loss
@@ -59,8 +59,9 @@ class Asker:
         """Why public facts alone deny a query, if they do; free."""
         if self._kept(plan):
             return None
-        task = self.database.task(plan, self.database.backend.groups(plan.scan))
-        outcome = denied_unread(plan, task)
+        groups = self.database.backend.groups(plan.scan)
+        starts = Again(self.database, self.analyst).keeping(plan, groups).starts
+        outcome = denied_unread(plan, self.database.task(plan, groups), starts)
         return None if outcome is None else outcome.denial or ""
 
     def public(self, table: str) -> Sequence[Sequence[str | None]]:
@@ -91,4 +92,5 @@ def outline(
     blocks = tuple(
         (step.block.name, explained(step.plan)) for step in program.steps if step.same is None
     )
-    return Outline(program, blocks, lineage(script.outer, tables(program)))
+    lines = lineage(script.outer, tables(program), summable(program))
+    return Outline(program, blocks, lines)

@@ -9,6 +9,7 @@ from typing import Any
 from probe_sql.answer.content import Privacy
 from probe_sql.answer.values import Answer, Denied
 from probe_sql.blocks.program import Program, Step
+from probe_sql.blocks.sums import Source, listed
 from probe_sql.loss import Loss
 from probe_sql.outside import Found
 from probe_sql.sql.lineage import Lineage, Origin
@@ -35,13 +36,19 @@ def composed(
     width = len(names)
     origins = _fitting(lines, width)
     sources = _sources(program, blocks, lines)
+    steps = {step.block.table: step for step in program.steps}
+    summed = (
+        [Source(steps[table].plan, sources[i]) for i, (_, table) in enumerate(lines.sources)]
+        if lines.grouped
+        else []
+    )
     confidence = _confidence(origins, sources)
     rows, margins, ranks = [], [], []
     raw = tuple(row[:width] for row in found.rows)
     for row in found.rows:
         row_numbers = row[width:]
         cells = [
-            _cell(origin, value, row_numbers, sources, confidence is not None)
+            _cell(origin, value, row_numbers, sources, summed, confidence is not None)
             for origin, value in zip(origins, row[:width], strict=True)
         ]
         rows.append(tuple(cell[0] for cell in cells))
@@ -178,8 +185,9 @@ def _rank(origin: Origin, row_numbers: Sequence[Any], sources: Sequence[Answer])
 
 
 def _cell(
-    origin: Origin, value: Any, row_numbers: Sequence[Any], sources: Sequence[Answer], margins: bool
-) -> tuple[Any, float | None]:
+    origin: Origin, value: Any, row_numbers: Sequence[Any], sources: Sequence[Answer],
+    summed: Sequence[Source], margins: bool,
+) -> tuple[Any, float | None]:  # fmt: skip
     """A value as it is shown, and its margin."""
     if origin.kind != "linear" or value is None or not margins:
         return value, None
@@ -189,9 +197,11 @@ def _cell(
     total = float(origin.slack)
     for term in origin.terms:
         row_number = row_numbers[term.source]
-        margin = (
-            None if row_number is None else sources[term.source].margins[row_number][term.column]
-        )
+        margin = None
+        if term.summed:
+            margin = summed[term.source].summed(term.column, listed(row_number))
+        elif row_number is not None:
+            margin = sources[term.source].margins[row_number][term.column]
         if margin is None:
             return value, None
         total += abs(float(term.factor)) * margin

@@ -86,7 +86,7 @@ def _asked(program: Program, sandbox: Sandbox, asker: Asks, blocks: dict[int, An
         sandbox.fill(step.block.table, step.columns, data)
     if program.script.bare:
         return whole(program, blocks, asker.remaining)
-    lines = lineage(program.script.outer, tables(program))
+    lines = lineage(program.script.outer, tables(program), summable(program))
     sql = render_outer(with_rows(program.script.outer, lines))
     found_ = sandbox.run(sql, sandbox.bind(sql))
     return composed(program, blocks, found_, lines, asker.remaining)
@@ -120,6 +120,29 @@ def tables(program: Program) -> dict[str, list[tuple[str, bool]]]:
         columns = public_columns(program.policy.public[name])
         found[name] = [(column.name, False) for column in columns]
     return found
+
+
+def summable(program: Program) -> dict[str, frozenset[int]]:
+    """The columns of blocks that have every group, each with noise of its own at one level.
+
+    So are counts and sums without HAVING and LIMIT, but for margins that are a share.
+    """
+    return {step.block.table: summable_columns(step.plan) for step in program.steps}
+
+
+def summable_columns(plan: Plan) -> frozenset[int]:
+    """Those of one block."""
+    query = plan.query
+    if query.limit is not None or query.offset > 0 or plan.peel is not None:
+        return frozenset()
+    return frozenset(
+        figure.output
+        for figure in plan.figures
+        if figure.kind == "amount"
+        and figure.output < query.shown
+        and query.outputs[figure.output].kind == "aggregate"
+        and not isinstance(plan.accuracy.margin_of(figure.name), str)
+    )
 
 
 def _noisy(step: Step) -> list[tuple[str, bool]]:

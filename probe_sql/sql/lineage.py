@@ -2,14 +2,16 @@
 
 Utility: a value that is `a*x + b*y + c` of noisy values x and y, with numbers a, b and c, lies
 within |a| times the margin of x plus |b| times that of y wherever both margins hold. The rows of
-blocks are told apart by DuckDB's `rowid`, which `*` does not show and joins do not see.
+blocks are told apart by DuckDB's `rowid`, which `*` does not show and joins do not see. A sum over
+rows that exact columns alone choose and group is linear too; which rows are behind it is listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -21,11 +23,15 @@ ROW = "probe_sql_row_"  # and a number: the number of a row of a block, beside t
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number times a noisy value: column `column` of the block behind `source`."""
+    """A number times a noisy value: column `column` of the block behind `source`.
+
+    `summed`: times the sum of these values over the rows that are listed.
+    """
 
     factor: Fraction
     source: int
     column: int
+    summed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,12 @@ class Origin:
     def plain(self) -> Term | None:
         """The one value that is shown as it is."""
         bare = len(self.terms) == 1 and not self.offset and not self.slack
-        return self.terms[0] if bare and self.terms[0].factor == 1 else None
+        return self.terms[0] if bare and self.terms[0].factor == 1 and not self.summed else None
+
+    @property
+    def summed(self) -> bool:
+        """Whether it is made of a sum over several rows."""
+        return any(term.summed for term in self.terms)
 
 
 EXACT = Origin("exact")
@@ -53,10 +64,14 @@ DERIVED = Origin("derived")
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The origins of the columns of a query, and the tables of blocks whose rows it can name."""
+    """The origins of the columns of a query, and the tables of blocks whose rows it can name.
+
+    `grouped`: each row of the query has a list of them.
+    """
 
     columns: tuple[Origin, ...]
     sources: tuple[tuple[str, str], ...] = ()  # the name in FROM, and the block's table
+    grouped: bool = False
 
 
 @dataclass(slots=True)
@@ -73,6 +88,12 @@ class _Named:
 class _Scope:
     named: list[_Named] = field(default_factory=list)
     joined: set[str] = field(default_factory=set)  # columns of USING
+    grouped: bool = False  # values may only stand inside sums
+
+    @property
+    def known(self) -> set[str]:
+        """The columns of all that stands in FROM."""
+        return {name for one in self.named for name in one.columns}
 
     @property
     def public(self) -> bool:
@@ -87,13 +108,18 @@ class _Scope:
         return EXACT if self.public else DERIVED
 
 
-def lineage(query: exp.Query, tables: Mapping[str, Sequence[tuple[str, bool]]]) -> Lineage:
+def lineage(
+    query: exp.Query,
+    tables: Mapping[str, Sequence[tuple[str, bool]]],
+    summable: Mapping[str, Collection[int]] = MappingProxyType({}),
+) -> Lineage:
     """The origins of a query's columns.
 
     `tables` has the columns of every table outside, and whether each is noisy; the names of
-    blocks' tables are among them, public tables have no noisy column.
+    blocks' tables are among them, public tables have no noisy column. `summable` has the columns of
+    blocks that show every group, each with noise of its own.
     """
-    return _Reader(tables).read(query, {}, top=True)
+    return _Reader(tables, summable).read(query, {}, top=True)
 
 
 def with_rows(query: exp.Query, found: Lineage) -> exp.Query:
@@ -102,10 +128,13 @@ def with_rows(query: exp.Query, found: Lineage) -> exp.Query:
         return query
     select = query.copy()
     assert isinstance(select, exp.Select)
-    rows = [
-        exp.alias_(exp.column("rowid", table=exp.to_identifier(name)), f"{ROW}{index}")
-        for index, (name, _) in enumerate(found.sources)
-    ]
+    rows = []
+    for index, (name, _) in enumerate(found.sources):
+        row: exp.Expr = exp.column("rowid", table=exp.to_identifier(name))
+        if found.grouped:
+            text = exp.cast(row, exp.DataType.Type.VARCHAR)
+            row = exp.GroupConcat(this=text, separator=exp.Literal.string(","))
+        rows.append(exp.alias_(row, f"{ROW}{index}"))
     select.set("expressions", [*select.expressions, *rows])
     return select
 
@@ -113,6 +142,7 @@ def with_rows(query: exp.Query, found: Lineage) -> exp.Query:
 @dataclass(slots=True)
 class _Reader:
     tables: Mapping[str, Sequence[tuple[str, bool]]]
+    summable: Mapping[str, Collection[int]]
 
     def read(
         self, query: exp.Expr, ctes: Mapping[str, tuple[list[str], list[Origin], bool]], top: bool
@@ -146,7 +176,9 @@ class _Reader:
         top: bool,
     ) -> Lineage:
         scope = self._scope(select, ctes)
-        rows = top and not aggregates(select) and not select.args.get("distinct")
+        folds, distinct = aggregates(select), bool(select.args.get("distinct"))
+        scope.grouped = top and folds and not distinct and self._by_exact(select, scope)
+        rows = scope.grouped or (top and not folds and not distinct)
         blocks = [one for one in scope.named if one.block is not None and rows]
         numbers = {normal_name(one.name): index for index, one in enumerate(blocks)}
         columns: list[Origin] = []
@@ -164,7 +196,33 @@ class _Reader:
             return Lineage(tuple(columns))
         numbered = [_numbered(origin, scope, numbers) for origin in columns]
         sources = tuple((one.name, one.block) for one in blocks if one.block is not None)
-        return Lineage(tuple(numbered), sources)
+        if scope.grouped and not any(origin.summed for origin in numbered):
+            return Lineage(tuple(numbered))
+        return Lineage(tuple(numbered), sources, scope.grouped)
+
+    def _by_exact(self, select: exp.Select, scope: _Scope) -> bool:
+        """Whether exact columns alone decide which rows are in which group.
+
+        Utility: rows that noise has chosen have noise that leans one way.
+        """
+        group, where = select.args.get("group"), select.args.get("where")
+        joins = select.args.get("joins") or []
+        deciding = [join.args["on"] for join in joins if join.args.get("on") is not None]
+        deciding += [where.this] if where is not None else []
+        named = {normal_name(item.alias) for item in select.expressions} - scope.known
+        named = named if all(one.columns for one in scope.named) else set()
+        grouping = group.expressions if group is not None else []
+        deciding += [key for key in grouping if not _is_name(key, named)]
+        items = [item.this if isinstance(item, exp.Alias) else item for item in select.expressions]
+        # A number or a name in GROUP BY may stand for one of these.
+        deciding += [item for item in items if item.find(exp.AggFunc) is None]
+        used = [one.columns.get(name, EXACT) for one in scope.named for name in scope.joined]
+        return (
+            not select.args.get("qualify")
+            and not any(item.find(exp.Window, exp.Star) for item in items)
+            and all(origin == EXACT for origin in used)
+            and all(self._origin(node, scope) == EXACT for node in deciding)
+        )
 
     def _scope(
         self, select: exp.Select, ctes: Mapping[str, tuple[list[str], list[Origin], bool]]
@@ -240,9 +298,11 @@ class _Reader:
 
     def _linear(self, node: exp.Expr, scope: _Scope) -> Origin | None:
         """The node as numbers times noisy values, where it is that and no more."""
+        if isinstance(node, exp.Sum) and scope.grouped:
+            return self._summed(node.this, scope)
         if isinstance(node, exp.Column):
             origin = scope.column(node)
-            return origin if origin.kind == "linear" else None
+            return origin if origin.kind == "linear" and not scope.grouped else None
         if isinstance(node, exp.Paren):
             return self._linear(node.this, scope)
         if (
@@ -272,9 +332,25 @@ class _Reader:
                 return _times(self._linear(node.this, scope), 1 / divisor)
         return None
 
+    def _summed(self, node: exp.Expr, scope: _Scope) -> Origin | None:
+        """The sum of one value, times a number, over rows."""
+        inner = self._linear(node, replace(scope, grouped=False))
+        if inner is None or len(inner.terms) != 1 or inner.offset or inner.slack:
+            return None
+        [term] = inner.terms
+        block = scope.named[term.source].block
+        if block is None or term.column not in self.summable.get(block, ()):
+            return None
+        return replace(inner, terms=(replace(term, summed=True),))
+
     def _either(self, node: exp.Expr, scope: _Scope) -> Origin | None:
         number = _number(node)
         return Origin("linear", (), number) if number is not None else self._linear(node, scope)
+
+
+def _is_name(node: exp.Expr, names: Collection[str]) -> bool:
+    """Whether it is one of these names, and no more."""
+    return isinstance(node, exp.Column) and not node.table and normal_name(node.name) in names
 
 
 _REALS = (exp.DataType.Type.DOUBLE,)
@@ -310,9 +386,9 @@ def _sum(left: Origin | None, right: Origin | None, sign: Fraction) -> Origin | 
     right = _times(right, sign)
     if left is None or right is None or not (left.terms or right.terms):
         return None
-    factors: dict[tuple[int, int], Fraction] = {}
+    factors: dict[tuple[int, int, bool], Fraction] = {}
     for term in (*left.terms, *right.terms):
-        at = (term.source, term.column)
+        at = (term.source, term.column, term.summed)
         factors[at] = factors.get(at, Fraction(0)) + term.factor
     terms = tuple(Term(factor, *at) for at, factor in factors.items() if factor)
     return Origin("linear", terms, left.offset + right.offset, left.slack + right.slack)

@@ -14,6 +14,7 @@ from probe_sql.algorithms.intervals import (
     amount_width,
     mean_epsilon,
     mean_width,
+    sum_width,
     total_width,
 )
 
@@ -101,6 +102,26 @@ def test_a_total_of_three_noises_is_hardly_wider_than_it_must_be() -> None:
         width = total_width(epsilon, deltas, 0.05)
         assert np.mean(np.abs(drawn) > width) <= 0.05
         assert np.mean(np.abs(drawn) > 0.7 * width) > 0.05
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-6])
+@pytest.mark.parametrize("rate", [0.05, 0.7, 3.0])
+@pytest.mark.parametrize("weights", [{1: 2}, {1: 12}, {1: 3, 4: 2}])
+def test_a_sum_stays_within_its_width(weights: dict[int, int], rate: float, failure: float) -> None:
+    """Against the exact law, folded; and the width is not much more than it must be."""
+    reach = math.ceil(45 / rate) * max(weights)
+    law = np.zeros(2 * reach + 1)
+    law[reach] = 1.0
+    for weight, number in weights.items():
+        p, steps = math.exp(-rate), np.arange(-(reach // weight), reach // weight + 1)
+        one = np.zeros_like(law)
+        one[reach + weight * steps] = (1 - p) / (1 + p) * p ** np.abs(steps)
+        for _ in range(number):
+            law = np.convolve(law, one)[reach:-reach]
+    beyond = np.abs(np.arange(-reach, reach + 1))
+    width = sum_width(rate, weights, failure)
+    assert law[beyond > width].sum() <= failure
+    assert law[beyond > 0.4 * width - max(weights)].sum() > failure
 
 
 @pytest.mark.parametrize("deltas", [(1, 1), (120, 120), (120, 120, 1), (7, 1, 1)])

@@ -52,7 +52,8 @@ def test_what_is_kept_costs_less(
     for record in records:
         spent[record["way"]] += record["epsilon"]
         replayed[record["way"]] += record["replayed"]
-    everybody, own, nobody = again.WAYS
+    everybody, in_full, own, nobody = again.WAYS
+    assert spent[everybody] <= spent[in_full]
     assert spent[everybody] < spent[own] < spent[nobody]
     assert replayed[everybody] > replayed[own] > replayed[nobody] == 0
     assert "for everybody" in capsys.readouterr().out

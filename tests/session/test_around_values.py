@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.seeded import SeededWords
 from probe_sql import Answer
+from probe_sql.blocks.run import summable_columns
 from probe_sql.session import Connection
 from probe_sql.vault.noise import Sampler
 from tests.audit.workbench import build, opened
@@ -102,3 +103,84 @@ def _answered(db: Connection, asked: str, **accuracy: Any) -> Answer:
     answer = db.sql(asked, **accuracy)
     assert isinstance(answer, Answer)
     return answer
+
+
+# --- sums over groups that were released ---------------------------------------------------------
+
+SUMS = 150
+SUMMED = (
+    f"SELECT g % {SUMS} AS k, sum(n) AS rows, sum(s) AS total FROM"
+    " (SELECT g, count(*) AS n, sum(a) AS s FROM t GROUP BY g) q GROUP BY k ORDER BY k"
+)
+
+
+@pytest.fixture(scope="module")
+def summed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answer, list[tuple[float, ...]]]:
+    folder = tmp_path_factory.mktemp("sums")
+    database = build(folder / "t.duckdb", [TABLE.format(n=GROUPS)])
+    policy = folder / "policy.toml"
+    policy.write_text(POLICY)
+    with duckdb.connect(str(database), read_only=True) as plain:
+        exact = plain.execute(SUMMED).fetchall()
+    with opened(database, policy, Sampler(SeededWords(7))) as db:
+        answer = db.sql(SUMMED, epsilon=0.5, confidence=CONFIDENCE)
+    assert isinstance(answer, Answer)
+    return answer, exact
+
+
+@pytest.mark.parametrize("column", [1, 2])
+def test_a_sum_over_released_groups_has_a_margin_that_covers(
+    column: int, summed: tuple[Answer, list[tuple[float, ...]]]
+) -> None:
+    answer, exact = summed
+    assert answer.derived == ()
+    assert answer.confidence == CONFIDENCE
+    slack = 4 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / SUMS)
+    assert covered(answer, exact, column, 1.0) >= CONFIDENCE - slack
+
+
+@pytest.mark.parametrize("column", [1, 2])
+def test_a_quarter_of_it_does_not(
+    column: int, summed: tuple[Answer, list[tuple[float, ...]]]
+) -> None:
+    """The negative control: ten noises are wider than one."""
+    answer, exact = summed
+    assert covered(answer, exact, column, 0.25) < CONFIDENCE - 0.1
+
+
+def test_sums_that_noise_has_a_say_in_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    database = build(tmp_path / "t.duckdb", [TABLE.format(n=30)])
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY.replace(f"[1, {GROUPS}]", "[1, 30]"))
+    block = "SELECT g, count(*) AS n FROM t GROUP BY g"
+    with opened(database, policy, Sampler(SeededWords(8))) as db:
+        for asked, columns in (
+            (block, {1}),
+            (f"{block} HAVING count(*) > 3", set()),
+            (f"{block} ORDER BY n DESC LIMIT 3", set()),
+            (f"{block} WITH ACCURACY (margin = '5%')", set()),
+            ("SELECT g, 2 * count(*) - 1 AS n, sum(a) / count(*) AS y FROM t GROUP BY g", set()),
+            ("SELECT g, avg(b) AS n FROM t GROUP BY g", set()),
+            ("SELECT g, median(a) AS n FROM t GROUP BY g", set()),
+        ):
+            assert summable_columns(db.plan(asked, epsilon=2.0)) == columns, asked
+        once = db.sql(
+            "SELECT sum(n) AS v, sum(n) / 30 AS each FROM (SELECT g, count(*) AS n"
+            " FROM t GROUP BY g) q WHERE g = 7",
+            epsilon=1.0,
+        )
+        alone = db.sql("SELECT g, count(*) AS n FROM t GROUP BY g", epsilon=1.0)
+        assert isinstance(once, Answer)
+        assert isinstance(alone, Answer)
+        assert once.margins[0][0] == alone.margins[6][1]
+        assert once.margins[0][1] == pytest.approx((alone.margins[6][1] or 0) / 30)
+        twice = db.sql(
+            "SELECT sum(q.n) AS v FROM (SELECT g, count(*) AS n FROM t GROUP BY g) q,"
+            " (VALUES (1), (2)) w(i) WHERE g = 7",
+            epsilon=1.0,
+        )
+        assert isinstance(twice, Answer)
+        assert twice.margins[0][0] == 2 * (alone.margins[6][1] or 0)

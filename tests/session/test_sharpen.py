@@ -161,6 +161,19 @@ def test_saturated_sums_are_not_gone_on_from() -> None:
     assert not usable(np.array([-NOISE_LIMIT, 0]))
 
 
+def test_sums_over_released_groups_are_free(source: Path) -> None:
+    """Answers from answers: coarser groups of what was released, with a margin, without a scan."""
+    fine = "SELECT admitted, ward, count(*) AS n FROM patients GROUP BY admitted, ward"
+    with connect(source, rules(source.parent), analyst="maria") as db:
+        ask(db, fine, margin=20)
+        spent = db.budget.spent
+        whole = ask(db, f"SELECT sum(n) AS n FROM ({fine}) q", margin=20)
+        wards = ask(db, f"SELECT ward, sum(n) AS n FROM ({fine}) q GROUP BY ward", margin=20)
+        assert db.budget.spent == spent
+        assert whole.raw[0][0] == sum(row[1] for row in wards.raw)
+        assert 20 < (wards.margins[0][1] or 0) < (whole.margins[0][0] or 0) < 42 * 20 / 3
+
+
 # --- at the same time, and cut off -------------------------------------------------------------
 
 

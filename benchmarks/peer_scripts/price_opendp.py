@@ -19,13 +19,13 @@ SPACE = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.symmetric_dista
 
 def counted(margin: float, failure: float) -> Any:
     """A count whose noise stays within the margin."""
-    scale = dp.accuracy_to_discrete_laplacian_scale(margin, failure)
+    scale = dp.accuracy_to_discrete_laplacian_scale(float(margin), failure)
     return SPACE >> dp.t.then_count(TO="i64") >> dp.m.then_laplace(scale)
 
 
 def summed(bounds: tuple[float, float], margin: float, failure: float) -> Any:
     """A sum whose noise stays within the margin."""
-    scale = dp.accuracy_to_laplacian_scale(margin, failure)
+    scale = dp.accuracy_to_laplacian_scale(float(margin), failure)
     clamped = SPACE >> dp.t.then_clamp(bounds) >> dp.t.then_sum()  # type: ignore[no-untyped-call]
     return clamped >> dp.m.then_laplace(scale)
 

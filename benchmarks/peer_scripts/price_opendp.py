@@ -58,7 +58,8 @@ def main() -> None:
         if epsilon <= task["most"]
         for each in parts
     ]
-    together = float(dp.c.make_composition(asked).map(1))
+    composed: Any = dp.c.make_composition(asked)
+    together = float(composed.map(1))
     name = "OpenDP " + version("opendp")
     print(json.dumps({"version": name, "epsilons": epsilons, "together": together}), flush=True)
 

@@ -40,7 +40,8 @@ def price(question: dict[str, Any], rows: int, failure: float) -> float:
     if question["value"] == "avg":
         margin, stated = margin * rows, query.replace("avg", "sum")
     at_one = float(reader.get_simple_accuracy(stated, failure)[1])
-    return float(reader.get_privacy_cost(query)[0]) * at_one / margin
+    cost: float = float(reader.get_privacy_cost(query)[0]) * at_one / float(margin)
+    return cost
 
 
 def main() -> None:

@@ -168,6 +168,11 @@ def _user(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the user; a password is asked for, or is the first line of standard input",
     )
+    parser.add_argument(
+        "--owner",
+        action="store_true",
+        help="with add: the user may also see the whole ledger, and unlock",
+    )
     _policy(parser)
     _add_ledger(parser)
 

@@ -24,12 +24,15 @@ def manage_users(arguments: Namespace, policy: str) -> int:
             fix=f"{PROGRAM} user DB {action}{'' if action == 'list' else ' NAME'}",
         )
     path = users.users_file(arguments.db, policy, arguments.ledger)
+    if arguments.owner and action != "add":
+        raise UsageError("--owner goes with add", fix=f"{PROGRAM} user DB add NAME --owner")
     if action == "list":
-        for one in users.read_users(path).verifiers:
-            print(visible(one))
+        known = users.read_users(path)
+        for one in known.verifiers:
+            print(visible(one) + (" (owner)" if one in known.owners else ""))
         return 0
     if action == "add":
-        kept = users.add_user(path, name, _password(name))
+        kept = users.add_user(path, name, _password(name), owner=arguments.owner)
         show_note(f"{visible(kept)} may log in.")
     elif action == "password":
         users.change_password(path, name, _password(name))

@@ -13,7 +13,7 @@ from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.turns import Lane, Stop
 from probe_sql.serve.users import Verifier
-from probe_sql.session import Connection
+from probe_sql.session import Connection, Entry
 
 T = TypeVar("T")
 
@@ -25,6 +25,15 @@ class Means:
     scans: Lane
     plans: Lane
     limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What only owners may do: see what everybody asked, and let who was stopped ask again."""
+
+    held: Callable[[], bool]  # looked at each time: who owns may change
+    record: Callable[[], tuple[Entry, ...]]
+    unlock: Callable[[str], None]
 
 
 class Guest:
@@ -41,6 +50,7 @@ class Guest:
         analyst: Analyst,
         verifier: Verifier | None,
         means: Means,
+        keys: Keys,
         ended: Callable[[], None],
         present: Callable[[], bool],
     ) -> None:
@@ -48,6 +58,7 @@ class Guest:
         self.verifier = verifier
         self.over: Complaint | None = None
         self._means = means
+        self._keys = keys
         self._ended = ended
         self._present = present
         self._stops: set[Stop] = set()
@@ -63,6 +74,31 @@ class Guest:
     def limits(self) -> Limits:
         """How much a guest may take."""
         return self._means.limits
+
+    # --- what owners may do ---
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this user may see the whole ledger, and unlock."""
+        return self._keys.held()
+
+    def record(self) -> Callable[[], tuple[Entry, ...]]:
+        """How to read the ledger's entries that this user may see: of an owner all, else their own.
+
+        What comes back is for a thread.
+        """
+        return self._keys.record if self.is_owner else self.analyst.session.ledger
+
+    async def unlock(self, who: str) -> None:
+        """Let a user ask again whose scans had failed; only an owner may."""
+        if not self.is_owner:
+            raise Complaint(
+                "42501",
+                "only an owner may unlock",
+                why="who was stopped asks again once the owner has looked why",
+                fix="ask the owner, or have them run probe-sql ledger DB --unlock NAME",
+            )
+        await self.plan(lambda: self._keys.unlock(who))
 
     # --- what the house and other connections may do ---
 

@@ -17,14 +17,14 @@ from probe_sql.errors import ProbeError
 from probe_sql.policy import Policy, load_policy
 from probe_sql.serve.analyst import Analyst, LastAnswers
 from probe_sql.serve.complaints import Complaint
-from probe_sql.serve.guest import Guest, Means
+from probe_sql.serve.guest import Guest, Keys, Means
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.log import Log
 from probe_sql.serve.opening import Opening, check_opening, tls_context
 from probe_sql.serve.patience import Patience
 from probe_sql.serve.turns import Lane, Turns
-from probe_sql.serve.users import Users, Verifier, beside, read_users
-from probe_sql.session import Connection
+from probe_sql.serve.users import Users, Verifier, beside, normal, read_users
+from probe_sql.session import Connection, Entry
 
 _SHUT = Users({}, b"")
 _GLANCE = 0.1  # seconds between two looks at whether guests are through
@@ -122,6 +122,26 @@ class House:
         """Count a connection no more."""
         self._visits.discard(visit)
 
+    @property
+    def users(self) -> Users:
+        """Who may log in, as the users' file says now; for the server's own thread."""
+        self.look_at_users()
+        return self._users
+
+    @property
+    def users_file(self) -> Path:
+        """Where the users are kept."""
+        return self._users_file
+
+    @property
+    def opening(self) -> Opening:
+        """What is served, and how."""
+        return self._opening
+
+    def is_owner(self, user: str) -> bool:
+        """Whether a user who has logged in may see the ledger and unlock; without login nobody."""
+        return self.login and user in self.users.owners
+
     def verifier(self, user: str) -> Verifier:
         """The verifier of a name, known or not; raises where nobody may log in."""
         self.look_at_users()
@@ -177,7 +197,8 @@ class House:
                 "53300", "this user has too many connections", fix="close some, or try again later"
             )
         analyst = Analyst(self._session(user), user, self._answers)
-        guest = Guest(analyst, verifier, self._means, ended, present)
+        keys = Keys(lambda: self.is_owner(user), self.record, lambda who: self.unlock(who, user))
+        guest = Guest(analyst, verifier, self._means, keys, ended, present)
         self._guests.add(guest)
         return guest
 
@@ -190,6 +211,23 @@ class House:
     def _session(self, user: str) -> Connection:
         """A session; without passwords a name proves nothing, and failures count for all."""
         return Connection(self._database, user, login=self.login)
+
+    # --- what owners may do, in a thread ---
+
+    def record(self) -> tuple[Entry, ...]:
+        """Who asked what, when, and what it cost, of everybody; never a result."""
+        return tuple(self._database.ledger.entries())
+
+    def unlock(self, who: str, by: str) -> None:
+        """Let a user ask again whose scans had failed: a login, or `account:name` as in the ledger.
+
+        Privacy: failures are limited in number and not covered by epsilon, so the owner should
+        know from the record why they failed.
+        """
+        ledger = self._database.ledger
+        known = ":" not in who or who in self._users.verifiers
+        ledger.unlock(ledger.login(normal(who)).user if known else who)
+        self.log("unlocked", by=by, user=who)
 
     # --- users ---
 

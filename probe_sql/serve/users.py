@@ -83,10 +83,15 @@ class Verifier:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """The names that may log in, each with its verifier, and the server's secret."""
+    """The names that may log in, each with its verifier, and the server's secret.
+
+    `owners` are those of them who may see the whole ledger and unlock; in the console they manage
+    users too.
+    """
 
     verifiers: Mapping[str, Verifier]
     secret: bytes = field(repr=False)
+    owners: frozenset[str] = frozenset()
 
     def verifier(self, name: str) -> Verifier:
         """The verifier of a name; for an unknown one, one that no password fits.
@@ -115,6 +120,7 @@ class Users:
             "format": _FORMAT,
             "secret": base64.b64encode(self.secret).decode(),
             "users": {name: one.dump() for name, one in sorted(self.verifiers.items())},
+            "owners": sorted(self.owners),
         }
         return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
@@ -127,11 +133,12 @@ class Users:
                 raise ValueError
             secret = base64.b64decode(content["secret"], validate=True)
             found = {name: Verifier.load(value) for name, value in content["users"].items()}
+            owners = frozenset(content.get("owners", ()))  # none in older files
         except (KeyError, TypeError, AttributeError, binascii.Error, UnicodeDecodeError):
             raise ValueError from None
-        if len(secret) < 32 or any(normal(name) != name for name in found):
+        if len(secret) < 32 or any(normal(name) != name for name in found) or owners - set(found):
             raise ValueError
-        return cls(found, secret)
+        return cls(found, secret, owners)
 
 
 def normal(name: str) -> str:
@@ -172,8 +179,8 @@ def read_users(path: Path) -> Users:
         ) from None
 
 
-def add_user(path: Path, name: str, password: str) -> str:
-    """Let a name log in; returns it in the form in which it is kept."""
+def add_user(path: Path, name: str, password: str, *, owner: bool = False) -> str:
+    """Let a name log in, as an owner or not; returns it in the form in which it is kept."""
     name = _checked(name)
     verifier = _verifier(password)
     with alone(path.parent):
@@ -185,7 +192,9 @@ def add_user(path: Path, name: str, password: str) -> str:
                 why="names that differ in case only would be taken for one another",
                 fix=f"probe-sql user DB password {visible(alike[0])} changes the password",
             )
-        _write(path, replace(users, verifiers={**users.verifiers, name: verifier}))
+        owners = users.owners | {name} if owner else users.owners
+        verifiers = {**users.verifiers, name: verifier}
+        _write(path, replace(users, verifiers=verifiers, owners=owners))
     return name
 
 
@@ -204,7 +213,7 @@ def remove_user(path: Path, name: str) -> None:
         users = read_users(path)
         known = _known(users, name)
         left = {one: kept for one, kept in users.verifiers.items() if one != known}
-        _write(path, replace(users, verifiers=left))
+        _write(path, replace(users, verifiers=left, owners=users.owners - {known}))
 
 
 def _known(users: Users, name: str) -> str:

@@ -24,6 +24,7 @@ from probe_sql.serve.limits import Limits
 from probe_sql.serve.opening import Opening
 from probe_sql.serve.server import Server
 from probe_sql.serve.users import add_user, beside
+from probe_sql.vault.failures import Failure, scan_error
 
 HERE = Path(__file__).parent
 
@@ -129,6 +130,42 @@ def serve(clinic: Path) -> Iterator[Serve]:
     yield start
     for one in running:
         one.stop()
+
+
+@pytest.fixture
+def failing(serve: Serve) -> Any:
+    """Servers in which the scans of one user fail, as if a row had made them."""
+
+    def start(who: str, **opening: object) -> Running:
+        served = serve(**opening)
+        session = served.server.house._session
+
+        def made(user: str) -> Any:
+            found = session(user)
+            if user == who:
+
+                def fail(*_: Any) -> Any:
+                    raise scan_error(Failure.OTHER)
+
+                vars(found._database.backend)["measure"] = fail
+            return found
+
+        vars(served.server.house)["_session"] = made
+        return served
+
+    return start
+
+
+def ends(served: Running, user: str) -> str:
+    """How a question of a user ends: an SQLSTATE, or answered."""
+    import psycopg
+
+    with psycopg.connect(served.address(user), autocommit=True) as db:
+        try:
+            db.execute(COMMON)
+        except psycopg.Error as error:
+            return str(error.sqlstate)
+    return "answered"
 
 
 @pytest.fixture(scope="module")

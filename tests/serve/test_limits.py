@@ -18,9 +18,8 @@ from probe_sql.serve.opening import Opening, check_opening
 from probe_sql.serve.postgres import asking, desk
 from probe_sql.serve.postgres.statements import statement
 from probe_sql.serve.turns import Stop
-from probe_sql.vault.failures import Failure, scan_error
 from tests.serve import raw
-from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
+from tests.serve.conftest import COMMON, PASSWORD, Running, Serve, ends
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
 WARDS = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 10"
@@ -214,39 +213,6 @@ def test_one_user_has_so_many_connections(serve: Serve) -> None:
 
 
 # --- failures ----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def failing(serve: Serve) -> Any:
-    """Servers in which the scans of one user fail, as if a row had made them."""
-
-    def start(who: str, **opening: object) -> Running:
-        served = serve(**opening)
-        session = served.server.house._session
-
-        def made(user: str) -> Any:
-            found = session(user)
-            if user == who:
-
-                def fail(*_: Any) -> Any:
-                    raise scan_error(Failure.OTHER)
-
-                vars(found._database.backend)["measure"] = fail
-            return found
-
-        vars(served.server.house)["_session"] = made
-        return served
-
-    return start
-
-
-def ends(served: Running, user: str) -> str:
-    with psycopg.connect(served.address(user), autocommit=True) as db:
-        try:
-            db.execute(COMMON)
-        except psycopg.Error as error:
-            return str(error.sqlstate)
-    return "answered"
 
 
 def test_a_failed_scan_stops_who_asked_and_nobody_else(failing: Any) -> None:

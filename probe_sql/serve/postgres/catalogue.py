@@ -55,8 +55,8 @@ _BUDGET = {
     "budget_of": "VARCHAR", "epsilon": "DOUBLE", "spent": "DOUBLE", "remaining": "DOUBLE",
 }  # fmt: skip
 _LEDGER = {
-    "number": "BIGINT", "time": "VARCHAR", "sql": "VARCHAR", "outcome": "VARCHAR",
-    "reserved": "DOUBLE", "charged": "DOUBLE",
+    "number": "BIGINT", "time": "VARCHAR", "analyst": "VARCHAR", "sql": "VARCHAR",
+    "outcome": "VARCHAR", "reserved": "DOUBLE", "charged": "DOUBLE",
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ class Facts:
                 "own": [
                     _own("probe_budget", _BUDGET, _budget_rows(budget)),
                     _own("probe_ledger", _LEDGER, [
-                        (e.number, e.time, e.sql, e.outcome, e.reserved, e.charged)
+                        (e.number, e.time, e.analyst, e.sql, e.outcome, e.reserved, e.charged)
                         for e in entries
                     ]),
                 ],

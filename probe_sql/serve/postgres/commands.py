@@ -170,6 +170,13 @@ async def unlisten(_: Desk, __: Statement, ___: Sequence[Any]) -> Result:
     return Result("UNLISTEN")
 
 
+async def call(desk: Desk, given: Statement, values: Sequence[Any]) -> Result:
+    """Do what an owner may: let a user ask again."""
+    who = sql.read_call(given, values)
+    await desk.guest.unlock(who)
+    return Result("CALL", notices=(f"{who} may ask again",))
+
+
 RUN: Mapping[str, Command] = {
     **dict.fromkeys(sql.BEGIN, begin),
     **dict.fromkeys(sql.COMMIT, commit),
@@ -185,4 +192,5 @@ RUN: Mapping[str, Command] = {
     "FETCH": fetch,
     "CLOSE": close,
     "UNLISTEN": unlisten,
+    "CALL": call,
 }

@@ -280,14 +280,15 @@ class Desk:
     async def _look_up(self, given: Statement, values: Sequence[Any]) -> Result:
         """Answer from the catalogue, which is free."""
         session, user = self.analyst.session, self.guest.user
+        record = self.guest.record() if given.own else None
         in_order(given, values)
         self._check_kept()
         with self._stoppable() as stop:
 
             def work() -> Result:
                 facts = self._means.facts()
-                if given.own:
-                    return facts.ask(given, values, user, stop, session.budget, session.ledger())
+                if record is not None:
+                    return facts.ask(given, values, user, stop, session.budget, record())
                 return facts.ask(given, values, user, stop)
 
             return await self._located(given, self._means.look_ups.run(user, stop, work))

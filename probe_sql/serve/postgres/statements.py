@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from probe_sql.errors import NotSupportedError, Span, SqlError
 from probe_sql.serve.postgres.settings import OWN
@@ -230,7 +231,6 @@ REFUSED = {
     "has no channels, procedures or files": (
         "LISTEN",
         "NOTIFY",
-        "CALL",
         "DO",
         "LOAD",
         "CHECKPOINT",
@@ -308,6 +308,26 @@ def _setting_value(rest: Sequence[Token]) -> str | None:
     if [t.upper for t in rest] == ["DEFAULT"]:
         return None
     return "".join(", " if t.text == "," else t.value for t in rest)
+
+
+def read_call(given: Statement, values: Sequence[Any]) -> str:
+    """Whom CALL unlocks; nothing else can be called."""
+    name, used = dotted(given.tokens[1:])
+    rest = given.tokens[1 + used :]
+    if name != OWN + "unlock":
+        raise NotSupportedError(
+            "the only procedure is probe.unlock",
+            why="it lets a user ask again whose scans had failed",
+            fix="CALL probe.unlock('maria')",
+        )
+    if [token.text for token in (*rest[:1], *rest[2:])] != ["(", ")"] or rest[1].kind not in (
+        "string", "parameter",
+    ):  # fmt: skip
+        raise SqlError("probe.unlock takes a user's name", fix="CALL probe.unlock('maria')")
+    if rest[1].kind == "string":
+        return rest[1].value
+    number = int(rest[1].text[1:])
+    return str(values[number - 1]) if 0 < number <= len(values) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,12 @@ from probe_sql.vault.noise import Sampler
 SEED = 23
 CONFIDENCE = 0.95
 STEP = 1.05  # prices are found to 5 %
+SIZES = (100, 1_000, 10_000)  # of groups whose mean is asked for
 FILE = "taxi_green_2020_03.parquet"
 ROWS = """
 SELECT pu_location_id AS zone, CAST(hour(pickup_datetime) AS INTEGER) AS pickup_hour,
-    CAST(greatest(0, least(200, fare_amount)) AS DECIMAL(8, 2)) AS fare
+    CAST(greatest(0, least(200, fare_amount)) AS DECIMAL(8, 2)) AS fare,
+    hash(pickup_datetime, fare_amount) AS place
 FROM {0} WHERE pu_location_id BETWEEN 1 AND 265
 """
 POLICY = """
@@ -59,6 +61,15 @@ rows_per_group = 5000
 zone = { keys = { integers = [1, 265] } }
 pickup_hour = { keys = { integers = [0, 23] } }
 fare = { bounds = [0, 200], scale = 2 }
+of_100 = { keys = { integers = [0, 299] } }
+of_1000 = { keys = { integers = [0, 99] } }
+of_10000 = { keys = { integers = [0, 13] } }
+"""
+GROUPED = """
+SELECT * EXCLUDE (place), CASE WHEN place < 30000 THEN place // 100 END AS of_100,
+    CASE WHEN place < 100000 THEN place // 1000 END AS of_1000,
+    CASE WHEN place < {whole} THEN place // 10000 END AS of_10000
+FROM (SELECT * EXCLUDE (place), row_number() OVER (ORDER BY place, fare) - 1 AS place FROM ({rows}))
 """
 SCRIPTS = Path(__file__).parent / "peer_scripts"
 PEERS = {
@@ -79,14 +90,28 @@ class Question:
     value: str
     margin: str
     clause: str
+    share: float = 1.0  # of the runs that are asked for: many groups are many repetitions
+    rows: int | None = None  # in each group, where that is known
 
 
 QUESTIONS = (
-    Question("trips by zone", "zone", "count(*)", "50 trips", "margin = 50"),
-    Question("fares by zone, summed", "zone", "sum(fare)", "2,000", "margin = 2000"),
+    Question("trips by zone", "zone", "count(*)", "50 trips", "margin = 50", 0.2),
+    Question("fares by zone, summed", "zone", "sum(fare)", "2,000", "margin = 2000", 0.2),
     Question("mean fare by hour", "pickup_hour", "avg(fare)", "0.5", "margin = 0.5"),
     Question("median fare by hour", "pickup_hour", "median(fare)", "1 % of ranks", "margin = '1%'"),
-    Question("ten busiest zones", "zone", "count(*)", "99 % of their trips", ""),
+    Question("ten busiest zones", "zone", "count(*)", "99 % of their trips", "", 2.0),
+    *(
+        Question(
+            f"mean fare of {n:,} trips",
+            f"of_{n}",
+            "avg(fare)",
+            "0.5",
+            "margin = 0.5",
+            {100: 0.1, 1_000: 0.3, 10_000: 2.0}[n],
+            n,
+        )
+        for n in SIZES
+    ),
 )
 TOP = 10
 
@@ -134,7 +159,8 @@ class Here:
         asked = QUESTIONS[question]
         if not asked.clause:
             return None
-        found = [self._ask(asked, asked.clause, epsilon=100.0) for _ in range(runs)]
+        hint: Any = {} if asked.rows is None else {"ranges": {"count(fare)": asked.rows}}
+        found = [self._ask(asked, asked.clause, epsilon=100.0, **hint) for _ in range(runs)]
         return [run for run, _ in found], max(epsilon for _, epsilon in found)
 
     def _ask(self, asked: Question, clause: str = "", **options: Any) -> tuple[Run, float]:
@@ -227,7 +253,8 @@ def judges(database: duckdb.DuckDBPyConnection) -> list[Judge]:
     """For each question the share of what was released that is within the margin."""
 
     def truth(key: str, value: str) -> Run:
-        found = database.execute(f"SELECT {key}, {value} FROM trips GROUP BY {key}").fetchall()
+        asked = f"SELECT {key}, {value} FROM trips WHERE {key} IS NOT NULL GROUP BY {key}"
+        found = database.execute(asked).fetchall()
         return {int(group): float(number) for group, number in found}
 
     def near(question: Question, margin: float) -> Judge:
@@ -248,7 +275,8 @@ def judges(database: duckdb.DuckDBPyConnection) -> list[Judge]:
     grouped = database.execute("SELECT pickup_hour, list(fare ORDER BY fare) FROM trips GROUP BY 1")
     fares = {int(hour): [float(fare) for fare in found] for hour, found in grouped.fetchall()}
     counts, sums, means = QUESTIONS[:3]
-    return [near(counts, 50), near(sums, 2000), near(means, 0.5), middle, busiest]
+    grown = [near(question, 0.5) for question in QUESTIONS[5:]]
+    return [near(counts, 50), near(sums, 2000), near(means, 0.5), middle, busiest, *grown]
 
 
 def _share(marks: Iterator[bool]) -> float:
@@ -274,16 +302,16 @@ def compare(engine: Engine, judge: Sequence[Judge], runs: int) -> list[Record]:
     """The price of each question by one engine."""
     found = []
     for index, question in enumerate(QUESTIONS):
+        number = max(1, round(runs * question.share))
 
-        def covered(epsilon: float, index: int = index) -> float:
-            number = runs if QUESTIONS[index].name != "ten busiest zones" else 4 * runs
+        def covered(epsilon: float, index: int = index, number: int = number) -> float:
             return judge[index](engine.release(index, epsilon, number))
 
         price = stated = promised_cover = None
         note = ""
         try:
             price = least_epsilon(covered)
-            if isinstance(engine, Here) and (promised := engine.promised(index, runs)):
+            if isinstance(engine, Here) and (promised := engine.promised(index, number)):
                 stated = promised[1]
                 promised_cover = judge[index](promised[0])
         except Refused as error:
@@ -333,7 +361,8 @@ def main(argv: list[str] | None = None) -> int:
         os.environ["XDG_STATE_HOME"] = name  # the ledger's second record is thrown away as well
         database, rows = folder / "peers.duckdb", folder / "trips.csv"
         with duckdb.connect(database) as plain:
-            plain.execute(f"CREATE TABLE trips AS {ROWS.format(f'read_parquet({file})')}")
+            taxis = ROWS.format(f"read_parquet({file})")
+            plain.execute(f"CREATE TABLE trips AS {GROUPED.format(rows=taxis, whole=140_000)}")
             plain.execute(f"COPY trips TO {literal(rows)} (HEADER)")
             judge = judges(plain)
         policy = parse_policy(POLICY)
@@ -343,7 +372,9 @@ def main(argv: list[str] | None = None) -> int:
         sampler = Sampler(SeededWords(seed_of(options.seed, "peers")))
         with Connection(Database(backend, typed, ledger, sampler)) as private:
             records = compare(Here(private), judge, options.runs)
-        keys = {"zone": list(range(1, 266)), "pickup_hour": list(range(24))}
+        keys = {"zone": list(range(1, 266)), "pickup_hour": list(range(24)),
+                "of_100": list(range(300)), "of_1000": list(range(100)),
+                "of_10000": list(range(14))}  # fmt: skip
         for peer in PEERS:
             with started(peer, options.environments.absolute(), rows, keys) as engine:
                 if engine is not None:

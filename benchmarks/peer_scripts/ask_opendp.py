@@ -67,12 +67,16 @@ def main() -> None:
     dp.enable_features("contrib", "idealized-numerics")
     task = json.loads(sys.stdin.readline())
     with open(task["rows"], newline="", encoding="utf-8") as file:
-        rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+        rows = [
+            {name: float(value) for name, value in row.items() if value}
+            for row in csv.DictReader(file)
+        ]
     groups = []
     for question in task["questions"]:
         parts: dict[int, list[float]] = {key: [] for key in question["keys"]}
         for row in rows:
-            parts[int(row[question["key"]])].append(row["fare"])
+            if question["key"] in row:
+                parts[int(row[question["key"]])].append(row["fare"])
         groups.append(parts)
     print(json.dumps({"version": "OpenDP " + version("opendp")}), flush=True)
     for line in sys.stdin:

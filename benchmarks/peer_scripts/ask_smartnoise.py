@@ -56,7 +56,7 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         question = task["questions"][asked["question"]]
-        columns = frame[[question["key"], "fare"]]
+        columns = frame[[question["key"], "fare"]].dropna().astype({question["key"]: int})
         print(json.dumps(release(columns, question, asked["epsilon"], asked["runs"])), flush=True)
 
 

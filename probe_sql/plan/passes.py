@@ -264,6 +264,12 @@ def give_notice(draft: Draft) -> None:
         draft.figures, draft.releases, draft.query.outputs, draft.kept.measures, draft.accuracy
     )
     found += [note for figure in draft.figures for note in _rank_notes(figure)]
+    found += [
+        f"{figure.name} has no margin in groups where what it is divided by may be 0; in groups"
+        " nearly so small one that is shown holds less often"
+        for figure in draft.figures
+        if figure.kind == "ratio"
+    ]
     sized = any(
         (figure.kind == "mean" and isinstance(draft.accuracy.margin_of(figure.name), float))
         or (figure.kind == "quantile" and isinstance(draft.accuracy.margin_of(figure.name), str))

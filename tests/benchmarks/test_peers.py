@@ -30,9 +30,10 @@ def test_what_is_within_the_margin() -> None:
     with duckdb.connect() as plain:
         plain.execute(
             "CREATE TABLE trips AS SELECT 1 + i % 20 AS zone, i % 2 AS pickup_hour, "
-            "CAST(i % 100 AS DECIMAL(8, 2)) AS fare FROM range(4000) AS r(i)"
+            "CAST(i % 100 AS DECIMAL(8, 2)) AS fare, i // 100 AS of_100, i // 1000 AS of_1000, "
+            "NULL::INTEGER AS of_10000 FROM range(4000) AS r(i)"
         )
-        counts, sums, means, medians, busiest = peers.judges(plain)
+        counts, sums, means, medians, busiest, hundreds, thousands, _ = peers.judges(plain)
         true = dict(plain.execute("SELECT zone, count(*) FROM trips GROUP BY 1").fetchall())
     exact = {zone: float(number) for zone, number in true.items()}
     assert counts([exact]) == 1
@@ -41,6 +42,8 @@ def test_what_is_within_the_margin() -> None:
     assert sums([dict.fromkeys(exact, 0.0)]) == 0
     assert means([{0: 49.0, 1: 50.6}]) == 0.5
     assert medians([{0: 48.0, 1: 60.0}]) == 0.5
+    assert hundreds([dict.fromkeys(range(40), 49.5)]) == 1
+    assert thousands([dict.fromkeys(range(3), 49.5)]) == 0.75
     assert busiest([exact]) == 1
     assert busiest([dict.fromkeys(range(21, 41), 1.0)]) == 0
 
@@ -61,7 +64,7 @@ def test_a_peer_answers_by_lines(tmp_path: Path) -> None:
     """The script of OpenDP, which is also our oracle of noise and so is installed."""
     pytest.importorskip("opendp")
     rows = tmp_path / "rows.csv"
-    rows.write_text("zone,pickup_hour,fare\n" + "1,0,10\n" * 500 + "2,0,30\n" * 500)
+    rows.write_text("zone,pickup_hour,fare\n" + "1,0,10\n" * 500 + "2,0,30\n" * 500 + ",0,7\n")
     script, _ = peers.PEERS["OpenDP"]
     with subprocess.Popen(
         [sys.executable, str(script)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE

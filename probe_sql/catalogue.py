@@ -10,17 +10,7 @@ from probe_sql import arguments
 from probe_sql.answer.compose import returned_groups
 from probe_sql.database import Database
 from probe_sql.errors import ProgrammingError, Refused
-from probe_sql.policy import (
-    BinKeys,
-    Column,
-    DateKeys,
-    IntegerKeys,
-    ListKeys,
-    Policy,
-    PublicTable,
-    Table,
-    TableKeys,
-)
+from probe_sql.policy import Policy, PublicTable, Table, use_of
 from probe_sql.sql.doubt import CERTAIN, ENDS
 from probe_sql.sql.functions import NAMES
 
@@ -56,18 +46,4 @@ def key_values(database: Database, table: str, column: str, limit: int) -> tuple
     return tuple(keys[0])
 
 
-def use_of(column: Column, public: bool) -> str:
-    """What a column can be used for, in a few words."""
-    parts = ["public, exact"] if public else []
-    keys = column.keys
-    if isinstance(keys, ListKeys):
-        parts.append(f"GROUP BY, {len(keys.values)} keys")
-    elif isinstance(keys, IntegerKeys | DateKeys):
-        parts.append(f"GROUP BY, {keys.first} to {keys.last}")
-    elif isinstance(keys, BinKeys):
-        parts.append(f"GROUP BY, {keys.size()} bins")
-    elif isinstance(keys, TableKeys):
-        parts.append(f"GROUP BY, keys of {keys.table}.{keys.column}")
-    if column.bounds is not None:
-        parts.append(f"numbers from {column.bounds[0]} to {column.bounds[1]}")
-    return "; ".join(parts) or "WHERE"
+__all__ = ["Catalogue", "key_values", "use_of"]

@@ -84,6 +84,10 @@ class ProbeError(Exception):
     def _headline(self) -> str:
         return visible(self.what)
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback: the message, which is all that helps."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 def underline(sql: str, span: Span, limit: int = _LONGEST) -> str:
     """Show the line of `sql` that holds `span`, numbered, with carets below it.

@@ -23,7 +23,7 @@ from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
 from probe_sql.errors import InterfaceError, Interrupted, NotSupportedError, Refused, SqlError
-from probe_sql.ledger import BudgetState, Entry, MovedError
+from probe_sql.ledger import BudgetState, Entries, Entry, MovedError
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
 from probe_sql.plan.brief import brief_lines
@@ -285,17 +285,17 @@ class Connection:
         self._open()
         return self._database.ledger.state(self.analyst)
 
-    def ledger(self) -> tuple[Entry, ...]:
+    def ledger(self) -> Entries:
         """What this analyst asked, when, and what it cost; never a result.
 
         All entries are the owner's to see, with `probe-sql ledger DB`.
         """
         self._open()
-        return tuple(self._database.ledger.own_entries(self.analyst))
+        return Entries(self._database.ledger.own_entries(self.analyst))
 
-    def saved(self) -> tuple[Entry, ...]:
+    def saved(self) -> Entries:
         """What this analyst asked whose answer is kept: asking it again is free."""
-        return tuple(entry for entry in self.ledger() if entry.saved)
+        return Entries(entry for entry in self.ledger() if entry.saved)
 
     @property
     def new_ledger(self) -> bool:

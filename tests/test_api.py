@@ -93,7 +93,7 @@ def test_marks_are_wherever_an_answer_is_shown(db: Connection) -> None:
     assert set(answer.marks) <= {"certain", "possible"}
     assert list(answer.df()["mark"]) == list(answer.marks) == list(answer.pl()["mark"])
     assert answer.arrow()["mark"].to_pylist() == answer.as_dict()["marks"]
-    assert "<td>certain</td>" in answer._repr_html_()
+    assert "<td>● certain</td>" in answer._repr_html_()
     assert answer.privacy.sentence in str(answer)
     assert answer.privacy.sentence == answer.as_dict()["privacy"]["sentence"]
     assert "1 in 10 listed groups is wrong: here " in answer._repr_html_()

@@ -28,6 +28,7 @@ ROOMS = (
     "text",
     "markup",
     "grid",
+    "card",
     "errors",
     "arguments",
     "types",
@@ -102,6 +103,7 @@ RUNTIME_LIBRARIES = {
 }
 # Not dependencies: used where they are installed.
 OPTIONAL_LIBRARIES = {
+    "matplotlib": {"answer"},  # the extra `plot`
     "pandas": {"vault", "answer"},
     "polars": {"vault", "answer"},
     "psycopg": {"vault"},  # the extra `postgres`

@@ -1,72 +1,105 @@
-"""An answer in a notebook: the group table with bars, and the privacy statement."""
+"""An answer in a notebook: a card with the sentence first, and its chart beside the table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from probe_sql.answer.chart import days, key_columns, kind_of, rows
 from probe_sql.answer.content import Content
-from probe_sql.answer.table import grid, summary
-from probe_sql.grid import html_lines
-from probe_sql.text import in_html
+from probe_sql.answer.table import BELOW, WHY_BELOW, parts
+from probe_sql.card import card, closed, table
+from probe_sql.markup import Child, Html, join, tag
+from probe_sql.text import limit, percent, plural, price
 
 SHOWN = 200
-WIDTH, HEIGHT = 240, 16
-_SURE, _DOUBT, _LINE = "#12907b", "#b8740c", "#737a80"  # 3 : 1 on white and on black
+
+
+def heading(answer: Content) -> str:
+    """What was found, in a few words."""
+    count = len(answer.rows)
+    if answer.status == "denied":
+        return "Denied"
+    if answer.blocks is not None:
+        return plural(count, "row")
+    if not count:
+        return "No group"
+    keys = [answer.columns[index] for index in key_columns(answer)]
+    text = plural(count, "group") + (f" by {' and '.join(keys)}" if 0 < len(keys) <= 2 else "")
+    if not answer.marks:
+        return text
+    sure = answer.marks.count("certain")
+    if sure == count:
+        return f"{text}, {'certain' if count == 1 else 'all certain'}"
+    return f"{text}, {f'{sure:,}' if sure else 'none'} of them certain"
 
 
 def as_html(answer: Content) -> str:
-    """Self-contained HTML; every text is escaped, since keys come from the owner's tables."""
-    lines = ["<div>"]
-    if answer.status != "denied":
-        lines += html_lines(grid(answer), most=SHOWN, drawings=bars(answer, SHOWN))
-    lines += [f"<p>{in_html(line)}</p>" for line in summary(answer).split("\n")]
-    lines += [f"<p>notice: {in_html(notice)}</p>" for notice in answer.notices]
-    lines.append("</div>")
-    return "\n".join(lines)
+    """The card: title, sentence, table with its chart, cost, and the exact promise closed.
 
-
-def bars(answer: Content, most: int) -> list[str]:
-    """A bar from 0 to the value and a line over its margin, for the first `most` rows.
-
-    They show the first column whose values have margins; without one there are none. They repeat
-    what the table says, so they are hidden from readers of the screen.
+    Self-contained and without scripts; every text is escaped, for keys come from the owner's
+    tables.
     """
-    indices = range(len(answer.columns))
-    column = next((i for i in indices if any(m[i] is not None for m in answer.margins)), None)
-    if column is None:
-        return []
-    rows = range(min(most, len(answer.rows)))
-    values = [answer.rows[index][column] for index in rows]
-    margins = [answer.margins[index][column] or 0.0 for index in rows]
-    known = [(float(v), m) for v, m in zip(values, margins, strict=True) if v is not None]
-    low = min([0.0, *(value - margin for value, margin in known)])
-    high = max([0.0, *(value + margin for value, margin in known)])
-    scale = (WIDTH - 4) / (high - low) if high > low else 0.0
-
-    def at(value: float) -> float:
-        return 2 + (value - low) * scale
-
-    found = []
-    for index, value, margin in zip(rows, values, margins, strict=True):
-        if value is None:
-            found.append("")
-            continue
-        doubtful = bool(answer.marks) and answer.marks[index] != "certain"
-        colour = _DOUBT if doubtful else _SURE
-        ends = sorted((at(0.0), at(float(value))))
-        found.append(_svg(ends, at(float(value) - margin), at(float(value) + margin), colour))
-    return found
+    privacy = answer.privacy
+    if answer.status == "denied":
+        reason = str(getattr(answer, "reason", ""))
+        return str(card(heading(answer), tag("p", reason, class_="bad"), _cost(answer)))
+    body: list[Child] = [tag("p", privacy.sentence)] if privacy.sentence else []
+    if answer.rows:
+        body += [days(answer), _table(answer)]
+    if any(answer.below):
+        body.append(tag("p", f"{BELOW}: {WHY_BELOW}.", class_="s"))
+    body += [tag("p", f"notice: {notice}", class_="s") for notice in answer.notices]
+    body += [_cost(answer), closed("The exact promise", tag("p", privacy.guarantee))]
+    for name, block in answer.blocks or ():
+        sentence = block.privacy.sentence or block.privacy.guarantee
+        body.append(closed(f"The block {name}", tag("p", sentence), _table(block)))
+    return str(card(heading(answer), body))
 
 
-def _svg(bar: Sequence[float], start: float, end: float, colour: str) -> str:
-    middle = HEIGHT / 2
-    parts = [
-        f'<rect x="{bar[0]:.1f}" y="4" width="{max(bar[1] - bar[0], 0.5):.1f}"'
-        f' height="{HEIGHT - 8}" fill="{colour}"/>',
-        f'<path d="M{start:.1f} {middle}H{end:.1f}M{start:.1f} {middle - 4}V{middle + 4}'
-        f'M{end:.1f} {middle - 4}V{middle + 4}" stroke="{_LINE}" stroke-width="1.5"/>',
-    ]
-    return (
-        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-        f' aria-hidden="true">{"".join(parts)}</svg>'
-    )
+def _table(answer: Content) -> Html:
+    """Values with margins beside them, what is sure, and the picture of the rows."""
+    drawn = rows(answer, SHOWN)
+    shown = range(min(SHOWN, len(answer.rows)))
+    cells = parts(answer)
+    head: list[str] = []
+    numeric: list[int] = []
+    wide = [any(row[index][1] for row in cells) for index in range(len(answer.columns))]
+    for index, name in enumerate(answer.columns):
+        if wide[index]:
+            numeric.append(len(head))
+        head += [name, "margin"] if wide[index] else [name]
+    marked = bool(answer.marks) or any(answer.below)
+    head += ["sure?"] if marked else []
+    body: list[list[Child]] = []
+    for at in shown:
+        line: list[Child] = []
+        for index, (value, margin) in enumerate(cells[at]):
+            line.append(value)
+            if wide[index]:
+                line.append(tag("span", margin.strip(), class_="s"))
+        if marked:
+            line.append(_mark(answer, at))
+        body.append(line)
+    made = table(
+        head, body, numeric, drawn.drawings if drawn is not None else (),
+        drawn.head if drawn is not None else None, [kind_of(answer, at) for at in shown],
+        thin=drawn is None,
+    )  # fmt: skip
+    over = len(answer.rows) - len(body)
+    return join(made, tag("p", f"... {over:,} more", class_="s") if over else None)
+
+
+def _mark(answer: Content, at: int) -> str:
+    """How sure a row is, with the sign that its picture has."""
+    signs = {"certain": "● certain", "possible": "○ possible"}
+    said = [signs[answer.marks[at]]] if answer.marks else []
+    return ", ".join([*said, *([BELOW] if answer.below and answer.below[at] else [])])
+
+
+def _cost(answer: Content) -> Html:
+    privacy = answer.privacy
+    cost = f"Cost ε {price(privacy.epsilon)} of at most {limit(privacy.epsilon_max)}"
+    if privacy.replay is not None:
+        cost = f"This was free, a replay of {privacy.replay.on}"
+    text = f"{cost}. Left: ε {price(privacy.remaining)}."
+    if answer.confidence is not None and answer.rows:
+        text += f" Margins hold with {percent(answer.confidence)} confidence, each by itself."
+    return tag("p", text, class_="s")

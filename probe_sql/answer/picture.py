@@ -42,10 +42,15 @@ class Picture:
         return (value - self.low) / (self.high - self.low)
 
 
+def valued_column(answer: Content) -> int | None:
+    """The column that is drawn: the first whose values have margins; None where none has."""
+    indices = range(len(answer.columns))
+    return next((i for i in indices if any(m[i] is not None for m in answer.margins)), None)
+
+
 def picture(answer: Content, most: int) -> Picture | None:
     """The picture of the first `most` rows; None where no column has margins, or no value."""
-    indices = range(len(answer.columns))
-    column = next((i for i in indices if any(m[i] is not None for m in answer.margins)), None)
+    column = valued_column(answer)
     if column is None:
         return None
     values = []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class Answer(Content):
 
     def __str__(self) -> str:
         return as_text(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The table, where IPython would show the parts."""
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
         return as_html(self)
@@ -66,34 +71,50 @@ class Answer(Content):
             result["notices"] = list(self.notices)
         return result
 
-    def df(self, *, raw: bool = False) -> pandas.DataFrame:
-        """The rows as a pandas frame; with `raw`, values as measured."""
+    def plot(self, axes: Any = None) -> Axes:
+        """A figure of matplotlib: values with their margins and the lines of HAVING."""
+        from probe_sql.answer.plot import as_plot
+
+        return as_plot(self, axes)
+
+    def df(self, *, raw: bool = False, margins: bool = False) -> pandas.DataFrame:
+        """The rows as a pandas frame; with `raw`, values as measured; with `margins`, a column
+        for the margin of each value that has one, `n_margin` beside `n`."""
         try:
             import pandas
         except ImportError:
             raise _missing("pandas") from None
-        return pandas.DataFrame(self._by_column(raw))
+        return pandas.DataFrame(self._by_column(raw, margins))
 
-    def pl(self, *, raw: bool = False) -> polars.DataFrame:
-        """The rows as a Polars frame; with `raw`, values as measured."""
+    def pl(self, *, raw: bool = False, margins: bool = False) -> polars.DataFrame:
+        """The rows as a Polars frame; `raw` and `margins` as for `df`."""
         try:
             import polars
         except ImportError:
             raise _missing("polars") from None
-        return polars.DataFrame(self._by_column(raw))
+        return polars.DataFrame(self._by_column(raw, margins))
 
-    def arrow(self, *, raw: bool = False) -> pyarrow.Table:
-        """The rows as an Arrow table; with `raw`, values as measured."""
+    def arrow(self, *, raw: bool = False, margins: bool = False) -> pyarrow.Table:
+        """The rows as an Arrow table; `raw` and `margins` as for `df`."""
         try:
             import pyarrow
         except ImportError:
             raise _missing("pyarrow") from None
-        return pyarrow.table(self._by_column(raw))
+        return pyarrow.table(self._by_column(raw, margins))
 
-    def _by_column(self, raw: bool) -> dict[str, list[Any]]:
-        """Column lists; a name that occurs twice gets a number, since frames need one each."""
+    def _by_column(self, raw: bool, margins: bool) -> dict[str, list[Any]]:
+        """Column lists; a name that occurs twice gets a number, since frames need one each.
+
+        A margin in units is `n_margin`, one in rows `n_margin_rows`.
+        """
         rows = self.raw if raw else self.rows
-        named = [(name, [row[index] for row in rows]) for index, name in enumerate(self.columns)]
+        named: list[tuple[str, list[Any]]] = []
+        for index, name in enumerate(self.columns):
+            named.append((name, [row[index] for row in rows]))
+            for kind, table in (("margin", self.margins), ("margin_rows", self.ranks)):
+                doubt = [row[index] for row in table]
+                if margins and any(each is not None for each in doubt):
+                    named.append((f"{name}_{kind}", doubt))
         if self.marks:
             named.append(("mark", list(self.marks)))
         result: dict[str, list[Any]] = {}
@@ -128,7 +149,11 @@ class Denied(Answer):
     def __iter__(self) -> NoReturn:
         raise self.error()
 
-    def _by_column(self, raw: bool) -> NoReturn:  # noqa: ARG002
+    def _by_column(self, raw: bool, margins: bool) -> NoReturn:  # noqa: ARG002
+        raise self.error()
+
+    def plot(self, axes: Any = None) -> NoReturn:  # noqa: ARG002
+        """Raise the denial: there is nothing to draw."""
         raise self.error()
 
     def as_dict(self) -> dict[str, Any]:

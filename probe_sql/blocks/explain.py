@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.blocks.program import Program, Step
+from probe_sql.card import card, closed, preformatted
 from probe_sql.loss import Loss
+from probe_sql.markup import Html
 from probe_sql.plan.brief import MORE, brief_lines
 from probe_sql.plan.explain import Explanation
 from probe_sql.sql.lineage import Lineage
 from probe_sql.sql.outer import shown_outer
-from probe_sql.text import in_html, price, visible
+from probe_sql.text import price, visible
 
 _KINDS = {"exact": "exact", "linear": "with a margin", "derived": "computed from noisy values"}
 
@@ -106,13 +108,12 @@ class Outline:
         return text
 
     def _repr_html_(self) -> str:
-        parts = "".join(
-            f"<h4>{in_html(name)}</h4>{explanation._repr_html_()}"
+        price = f"At most ε {self.epsilon_worst:.4g} is charged in all"
+        parts = [
+            closed(f"The block {name}", Html(explanation._repr_html_()))
             for name, explanation in self.blocks
-        )
-        price = f"At most epsilon {self.epsilon_worst:.4g} is charged in all."
-        around = "\n".join(in_html(line) for line in self._around())
-        return f"<div><p>{in_html(price)}</p>{parts}<pre>{around}</pre></div>"
+        ]
+        return str(card(price, parts, closed("Around them", preformatted(self._around()))))
 
     def as_dict(self) -> dict[str, Any]:
         """EXPLAIN as JSON-ready values."""

@@ -8,11 +8,12 @@ far it had come, so that a missing, copied or rolled-back ledger is an error.
 from probe_sql.ledger.heads import MovedError, Taken
 from probe_sql.ledger.kept import Kept, Saving
 from probe_sql.ledger.ledger import STOPPED, Ledger
-from probe_sql.ledger.values import BudgetState, Entry, Receipt
+from probe_sql.ledger.values import BudgetState, Entries, Entry, Receipt
 
 __all__ = [
     "STOPPED",
     "BudgetState",
+    "Entries",
     "Entry",
     "Kept",
     "Ledger",

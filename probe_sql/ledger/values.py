@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 from dataclasses import InitVar, dataclass, field, replace
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
+from probe_sql.card import card, meter, table
 from probe_sql.errors import InternalError
+from probe_sql.grid import Grid, text_lines
 from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.chain import Hold, Row
 from probe_sql.loss import Loss
+from probe_sql.text import limit, plural, price
 
 _SEAL: Final = object()
 OWNERS = ("allowed", "unlocked", "carried", "recalled", "adopted", "retired")
@@ -77,6 +80,35 @@ class BudgetState:
     analyst_spent_units: int | None
     analyst_remaining_units: int | None
 
+    def __str__(self) -> str:
+        lines = []
+        for who, total, spent in self._rows():
+            left = price(max(0.0, total - spent))
+            lines.append(f"{who:<9}  ε {price(spent)} of {limit(total)} spent, {left} left")
+        return "\n".join([*lines, f"ε {price(self.remaining)} is left for further questions."])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The figures in words, where IPython would show the parts."""
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        cells = [
+            (who, limit(total), price(spent), price(max(0.0, total - spent)))
+            for who, total, spent in rows
+        ]
+        bars = [meter(spent / total if total else 1.0) for _, total, spent in rows]
+        head = ("budget of", "ε", "spent", "left")
+        title = f"ε {price(self.remaining)} left for further questions"
+        return str(card(title, table(head, cells, (1, 2, 3), bars, thin=True, drawn_head="")))
+
+    def _rows(self) -> list[tuple[str, float, float]]:
+        """Whose budget, how much it is, and what of it is spent; one's own first."""
+        everybody = ("everybody", self.total, self.spent)
+        if self.analyst_total is None or self.analyst_spent is None:
+            return [everybody]
+        return [("you", self.analyst_total, self.analyst_spent), everybody]
+
     @property
     def total(self) -> float:
         """Budget of the whole database."""
@@ -141,6 +173,37 @@ class Entry:
     def charged(self) -> float:
         """Epsilon charged: what was settled, or the reservation while it is open."""
         return Loss(self.charged_units).epsilon
+
+
+class Entries(tuple[Entry, ...]):
+    """Entries in their order, which a notebook shows as a table: one line a question."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        if not self:
+            return "nothing was asked yet"
+        return "\n".join(text_lines(Grid.of(_HEAD, [_line(entry) for entry in self])))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The table, where IPython would show the parts."""
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        spent = price(sum(entry.charged for entry in self))
+        title = f"{plural(len(self), 'question')}, ε {spent} in all"
+        rows = [_line(entry) for entry in self]
+        return str(card(title, table(_HEAD, rows, (1,), long=3) if rows else None))
+
+
+_HEAD = ("when", "ε", "outcome", "question")
+
+
+def _line(entry: Entry) -> tuple[str, str, str, str]:
+    """When it was asked, what it cost, how it ended, and the question on one line."""
+    again = f", again {entry.replays}" if entry.replays else ""
+    when = entry.time[:16].replace("T", " ")
+    return when, price(entry.charged), f"{entry.outcome}{again}", " ".join(entry.sql.split())
 
 
 def _optional(units: int | None) -> float | None:

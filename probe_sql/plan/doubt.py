@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.algorithms.protocol import FirstDraw
+from probe_sql.card import table
 from probe_sql.grid import Grid, text_lines
+from probe_sql.markup import Html, join, tag
 from probe_sql.plan.plan import Plan
-from probe_sql.text import in_html
 
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)  # of what the decision may cost
 _BAR = 24
-_ROW = 20
-_LEFT = 80  # where bars begin
-_LONGEST = 200
-_LETTER = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,38 +111,22 @@ def doubt(
     return Doubt(epsilons, tuple(zones), plan.accuracy.primary == "fpr")
 
 
-def svg(doubt: Doubt) -> str:
-    """One bar for each epsilon, as long as the zone is wide, with its widths as text beside it.
+def chart(doubt: Doubt) -> Html:
+    """A table for a notebook: one row for each epsilon, a bar as long as the zone is wide.
 
-    All zones shrink alike, so one bar stands for all comparisons. Colour says nothing here.
+    All zones shrink alike, so one bar stands for all comparisons.
     """
-    lines = [f"{doubt.title} epsilon:"]
-    if any(zone.average for zone in doubt.zones):
-        lines[0] += " (n: rows of the group)"
-    named = ", ".join(f"{zone.name} {zone.sql}" for zone in doubt.zones)
+    averages = any(zone.average for zone in doubt.zones)
+    heads = ["epsilon", *(f"{zone.name} {zone.sql}" for zone in doubt.zones)]
     widest = max(doubt.zones[0].widths) if doubt.zones else 1.0
-    body = [_text(0, 1, lines[0]), _text(0, 2, named)]
-    longest = max(len(lines[0]), len(named))
+    rows, bars = [], []
     for index, epsilon in enumerate(doubt.epsilons):
-        row = index + 3
         widths = [width_text(zone.widths[index], zone.average) for zone in doubt.zones]
+        rows.append([f"{epsilon:.3g}", *widths])
         share = doubt.zones[0].widths[index] / widest if doubt.zones else 0.0
-        length = max(2, round(_LONGEST * share))
-        said = ", ".join(widths)
-        body.append(_text(0, row, f"{epsilon:.3g}"))
-        body.append(
-            f'<rect x="{_LEFT}" y="{(row - 1) * _ROW + 5}" width="{length}" height="{_ROW - 8}"'
-            ' fill="currentColor" fill-opacity="0.35"/>'
-        )
-        body.append(_text(_LEFT + length + 6, row, said))
-        longest = max(longest, (_LEFT + length) // _LETTER + len(said) + 2)
-    width, height = longest * _LETTER, (len(doubt.epsilons) + 2) * _ROW + 6
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}"'
-        f' viewBox="0 0 {width} {height}" font-family="monospace" font-size="12">'
-        f"<title>{in_html(lines[0])}</title>{''.join(body)}</svg>"
+        place = {"width": f"{100 * max(share, 0.01):.1f}%", "height": "12", "y": "6"}
+        bars.append(tag("svg", tag("rect", class_="z", **place), aria_hidden="true"))
+    about = f"{doubt.title} epsilon{' (n: rows of the group)' if averages else ''}:"
+    return join(
+        tag("p", about), table(heads, rows, range(len(heads)), bars, thin=True, drawn_head="")
     )
-
-
-def _text(x: int, row: int, text: str) -> str:
-    return f'<text x="{x}" y="{row * _ROW - 5}" fill="currentColor">{in_html(text)}</text>'

@@ -15,6 +15,7 @@ from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.kinds import Findings
 from probe_sql.policy.model import EMPTY, Budget, PublicTable, Resources, Reuse, Table
 from probe_sql.policy.names import find, frozen
+from probe_sql.policy.page import policy_html, policy_text
 from probe_sql.policy.schema import Schemas
 from probe_sql.policy.section import Checked, Section
 from probe_sql.types import VARCHAR, SqlType
@@ -39,6 +40,16 @@ class Policy(Checked):
     digest: str | None = field(default=None, compare=False, repr=False)  # of that file
 
     section: ClassVar[Section] = fields.POLICY
+
+    def __str__(self) -> str:
+        return policy_text(self.budget, self.tables, self.public)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The policy in words, where IPython would show its parts."""
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return policy_html(self.budget, self.tables, self.public)
 
     def __post_init__(self) -> None:
         self.validate()

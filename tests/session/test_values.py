@@ -226,8 +226,8 @@ def test_html_draws_bars_with_their_margins(database: Path) -> None:
     with seeded(database, 3) as db:
         page = answered(db.sql(WARDS))._repr_html_()
         keys = answered(db.sql("SELECT ward FROM patients GROUP BY ward"))._repr_html_()
-    assert page.count("<svg") == page.count('aria-hidden="true"') == 3
-    assert page.count("<rect") == page.count("<path") == 3
+    assert page.count("<svg") == page.count('aria-hidden="true"') == 4  # an axis, and each row
+    assert page.count("<rect") == page.count("<circle") == 3
     assert "<svg" not in keys
 
 

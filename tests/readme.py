@@ -1,6 +1,6 @@
-"""The README's blocks, and its shell session replayed with a seed.
+"""The README's blocks, and the shell sessions of README and story replayed with a seed.
 
-`python -m tests.readme` writes the session anew; a test compares it with a replay.
+`python -m tests.readme` writes the sessions anew; tests compare them with a replay.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import re
 import tempfile
 from pathlib import Path
 
+import duckdb
+
 from benchmarks.seeded import SeededWords
+from datasets.common import data_dir
 from probe_sql.cli.shell import Shell
 from probe_sql.database import Database, ledger_path
 from probe_sql.ledger import Ledger
@@ -22,7 +25,10 @@ from probe_sql.session import Connection
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+STORY = ROOT / "docs" / "story.md"
+NEEDED = ("taxi_green_2020_03.parquet", "taxi_zone_lookup.parquet")
 SEED = 20
 WIDTH = 96
 PROMPT, CONTINUED = "probe> ", "  ...> "
@@ -35,9 +41,9 @@ class Screen(io.StringIO):
         return True
 
 
-def blocks(language: str) -> list[str]:
-    """The fenced blocks of the README in a language."""
-    text = README.read_text(encoding="utf-8")
+def blocks(language: str, page: Path = README) -> list[str]:
+    """The fenced blocks of a page in a language."""
+    text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -53,19 +59,35 @@ def inputs(session: str) -> list[str]:
 
 
 def replay(session: str, folder: Path) -> str:
-    """The session as the shell would have shown it, with a seeded sampler."""
+    """The README's session as the shell would have shown it, with a seeded sampler."""
     demo = build_demo(folder)
-    policy = load_policy(demo.policy)
-    book, identity = ledger_path(demo.database, policy, None)
-    backend = open_backend(demo.database, policy)
+    return shown(session, demo.database, demo.policy, "maria")
+
+
+def tell(session: str, folder: Path) -> str:
+    """The story's session: over the trips that it names, under the policy that it shows."""
+    (made,) = blocks("sql", STORY)
+    (policy,) = blocks("toml", STORY)
+    folder.mkdir(exist_ok=True)
+    with duckdb.connect(folder / "taxis.duckdb") as connection:
+        connection.execute(made.replace("FROM '", f"FROM '{data_dir()}/"))
+    (folder / "taxis.toml").write_text(policy, encoding="utf-8")
+    return shown(session, folder / "taxis.duckdb", folder / "taxis.toml", None)
+
+
+def shown(session: str, database: Path, rules: Path, analyst: str | None) -> str:
+    """A session as the shell would have shown it, with a seeded sampler."""
+    policy = load_policy(rules)
+    book, identity = ledger_path(database, policy, None)
+    backend = open_backend(database, policy)
     typed = policy.with_types(backend.schemas())
     ledger = Ledger.open(book, budget=typed.budget, identity=identity)
     connection = Connection(
-        Database(backend, typed, ledger, Sampler(SeededWords(SEED))), "maria", owner=True
+        Database(backend, typed, ledger, Sampler(SeededWords(SEED))), analyst, owner=True
     )
     screen = Screen()
     with connection, contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
-        shell = Shell(connection, str(demo.database), {})
+        shell = Shell(connection, str(database), {})
         for text in inputs(session):
             screen.write(PROMPT + text.replace("\n", "\n" + CONTINUED) + "\n")
             shell.run_script(text)
@@ -74,14 +96,18 @@ def replay(session: str, folder: Path) -> str:
 
 
 def main() -> None:
-    """Write the session of the README as it is now."""
+    """Write the sessions as they are now."""
     os.environ |= {"NO_COLOR": "1", "COLUMNS": str(WIDTH)}
-    (session,) = blocks("console")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = folder
-        shown = replay(session, Path(folder) / "demo")
-    text = README.read_text(encoding="utf-8")
-    README.write_text(text.replace(session, shown), encoding="utf-8")
+    for page, replayed in ((README, replay), (STORY, tell)):
+        if page == STORY and not all((data_dir() / name).is_file() for name in NEEDED):
+            print("the story is left as it is: its data are not here")
+            continue
+        (session,) = blocks("console", page)
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["XDG_STATE_HOME"] = folder
+            now = replayed(session, Path(folder) / "demo")
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(session, now), encoding="utf-8")
 
 
 if __name__ == "__main__":

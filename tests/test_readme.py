@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from datasets.common import data_dir
 from probe_sql.owner import DEMO_QUERY, DEMO_VALUES, build_demo
 from tests import readme
 
@@ -24,6 +25,17 @@ def test_the_session_is_what_the_shell_shows(
     (session,) = readme.blocks("console")
     assert session.startswith("$ probe-sql clinic.duckdb --analyst maria\n")
     shown = readme.replay(session, tmp_path)
+    assert shown == session, "run `python -m tests.readme` and read what it changes"
+
+
+def test_the_story_is_what_the_shell_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in readme.NEEDED:
+        if not (data_dir() / name).is_file():
+            pytest.skip(f"the story's data are not here: {name}")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(readme.WIDTH))
+    (session,) = readme.blocks("console", readme.STORY)
+    shown = readme.tell(session, tmp_path / "story")
     assert shown == session, "run `python -m tests.readme` and read what it changes"
 
 

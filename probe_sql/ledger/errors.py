@@ -97,7 +97,7 @@ UNLISTED = Refusal(
 )
 NOT_ALLOWED = Refusal(
     "{who} has no budget yet",
-    "the policy gives one, and the ledger's entry does not: the smaller of the two holds",
+    "the policy lets them ask, and the ledger's entry does not: the smaller of the two holds",
     "the owner lets the policy's budget hold: `probe-sql ledger DB --budget`",
 )
 RETIRED = Refusal(

@@ -418,7 +418,9 @@ class Ledger:
         self._in_force()
         listed = self._allowance().analysts
         if listed is not None and analyst not in listed:
-            raise errors.unlisted(analyst, by_policy=analyst in self._budget.analysts)
+            raise errors.unlisted(
+                analyst, by_policy=analyst in (self._budget.analysts or (analyst,))
+            )
         if self._stopped():
             raise errors.stopped(self._user)
 

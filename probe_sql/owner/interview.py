@@ -109,7 +109,7 @@ class Interview:
             )
         public = [self._public(table) for table in self.known]
         private = [self._private(table) for table in people]
-        title = " ".join(name.split())
+        title = visible(" ".join(name.split()))
         head = f"# Policy of {title}: everything about it that is public.\n"
         return "\n".join([head, self._budget(), *private, *public])
 

@@ -103,7 +103,8 @@ def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget 
             updated(Accuracy(), {name: value})
         except AccuracyError as error:
             near = None if name in OPTIONS else suggest(str(name), OPTIONS)
-            fix = f"did you mean {near}?" if near else f"write {error.fix}"
+            meant_by = f"did you mean {near}? Write {near} instead of {bare(str(name))}"
+            fix = meant_by if near else f"write {error.fix}"
             found.add(at, error.what, fix)
         except (OverflowError, ValueError):
             found.add(at, f"{show(value)} is out of range", f"remove {name}")
@@ -118,7 +119,8 @@ def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget 
         return
     if epsilon > budget.epsilon:
         what = f"{show(epsilon)} is more than the whole database's {show(budget.epsilon)}"
-        found.add("defaults.epsilon", what, f"write epsilon = {show(budget.epsilon)} or less")
+        most = budget.epsilon if budget.per_query is None else budget.per_query
+        found.add("defaults.epsilon", what, f"write epsilon = {show(most)} or less")
     elif budget.per_query is not None and epsilon != budget.per_query:
         what = f"budget.per_query says {show(budget.per_query)} for the same thing"
         found.add("defaults.epsilon", what, "keep one of the two")

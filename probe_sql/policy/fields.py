@@ -182,7 +182,7 @@ TABLE = Section("Table", "tables", (
     Field("columns", ByName(COLUMN), "[columns.name]",
           "the columns that may be used; at least one", REQUIRED, "sql"),
     Field("ranges", Amounts(Amount(0, RANGE_LIMIT), "aggregates and numbers", "6000.0"),
-          '"count(*)" = 6000.0',
+          'ranges = { "count(*)" = 6000.0 }',
           "hints for the range of aggregates, by their text", "none", "plan"),
     Field("keys", Listed(JOINT_KEYS), "a tuple of JointKeys",
           "joint keys, see below", "none", "sql", own_name="joint_keys"),
@@ -218,7 +218,7 @@ BUDGET = Section("Budget", "budget", (
     Field("holds", COUNT, "holds = 4",
           "queries that one user of the machine may have under way at once", "4", "ledger"),
     Field("analysts", Amounts(EPSILON, "names and epsilons", "1.0"),
-          "the analyst's name, as in maria = 4.0",
+          "analysts = { maria = 4.0 }",
           "table of names and the most that each may ever spend; each at most `epsilon`",
           "no limit of their own", "ledger"),
 ))  # fmt: skip

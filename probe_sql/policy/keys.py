@@ -23,6 +23,7 @@ KeyValue = int | str | bool | date | datetime | float
 
 _INT64 = 2**63
 _MOST_EDGES = 1_001
+_MOST_LISTED = 10  # keys that a fix writes out
 _SPANS = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
@@ -127,7 +128,7 @@ class DateKeys(Checked):
         elif isinstance(first, datetime) != isinstance(last, datetime):
             found.add("dates", "one end is a date and the other a timestamp", example)
         elif _aware(first) or _aware(last):
-            fix = f"write it without one: dates = [{_local(first)}, {_local(last)}]"
+            fix = f"write dates = [{_local(first)}, {_local(last)}], without an offset"
             found.add("dates", "an end of the range has a UTC offset", fix)
         elif first > last:
             what = f"the range is empty: {first} is after {last}"
@@ -144,7 +145,7 @@ class DateKeys(Checked):
         if self.unit in _MONTHS and first.day > 28:
             what = f"steps of a {self.unit} from day {first.day} miss the shorter months"
             ends = f"[{first.replace(day=1).isoformat()}, {last.isoformat()}]"
-            found.add("dates", what, f"start on a day up to 28: dates = {ends}")
+            found.add("dates", what, f"write dates = {ends}, or start on another day up to 28")
 
     @property
     def sql_type(self) -> SqlType:
@@ -274,9 +275,10 @@ def _check_values(found: Findings, values: tuple[object, ...]) -> None:
     twice = Counter(values) - Counter(set(values))
     if twice:
         more = f", and {twice.total() - 1} more are" if twice.total() > 1 else ""
-        found.add(
-            "", f"the key {show(next(iter(twice)))} is there twice{more}", "keep each key once"
-        )
+        once = list(dict.fromkeys(values))
+        short = f"write keys = [{', '.join(map(show, once))}]"
+        fix = short if len(once) <= _MOST_LISTED else "keep each key once"
+        found.add("", f"the key {show(next(iter(twice)))} is there twice{more}", fix)
 
 
 def _not_a_key(value: object) -> str | None:

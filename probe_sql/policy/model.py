@@ -62,7 +62,7 @@ class Column(Checked):
         if declared is not None and self.keys is not None:
             why = misfit(self.keys, declared)
             if why is not None:
-                fix = f'write keys as {declared.name} values, or type = "{implied}"'
+                fix = f'write type = "{implied}", or keys that are {declared.name} values'
                 found.add("keys", why, fix)
 
     @property

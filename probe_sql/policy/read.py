@@ -222,6 +222,8 @@ def _settings(found: Findings, raw: object, section: Section) -> dict[str, Any]:
         fix = f"remove it; what can stand here is {', '.join(known)}"
         if near is not None:
             fix = f"did you mean {near}? Write {near} instead of {bare(name)}"
+            if near in values:
+                fix = f"did you mean {near}? It is there already: remove {bare(name)}"
             values.setdefault(near, value)
         found.add(dotted(name), f"there is no setting {quoted(name)} here", fix)
     for row in section.fields:

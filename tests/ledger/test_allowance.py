@@ -92,7 +92,7 @@ def test_whom_either_does_not_list_asks_nothing(open_ledger: OpenLedger) -> None
         other.admit("jo", Loss.asked(0.1))
     open_to_all = open_ledger()  # a policy that lists nobody lets nobody in that the entry does not
     assert open_to_all.state("maria").analyst_total == 0.5
-    with pytest.raises(LedgerError, match="a query without an analyst's name has no budget"):
+    with pytest.raises(LedgerError, match="a query without an analyst's name has no budget yet"):
         open_to_all.admit(None, Loss.asked(0.1))
     other.allow()
     assert other.state("noor").analyst_total == 0.5

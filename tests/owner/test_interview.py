@@ -143,7 +143,7 @@ def test_any_answers_end_in_a_sound_policy() -> None:
         chance = random.Random(seed)
         left = iter(chance.choices(words, weights=[12, *[1] * (len(words) - 1)], k=3000))
         try:
-            text = Interview(lambda _: next(left), lambda _: None, SCHEMAS).policy("x\ny")  # noqa: B023
+            text = Interview(lambda _: next(left), lambda _: None, SCHEMAS).policy("x\ny\x1b[2J")  # noqa: B023
         except InterfaceError:  # nobody is in any table
             continue
         parse_policy(text).with_types(SCHEMAS)

@@ -265,6 +265,12 @@ def _check(parser: argparse.ArgumentParser) -> None:
         help="remove the bounded tables that are kept beside the database",
     )
     parser.add_argument(
+        "--rows-per-person",
+        metavar="N",
+        type=_number(float, 1),
+        help="show what caps on one person do to counts, if a person has so many rows on average",
+    )
+    parser.add_argument(
         "--schema", action="store_true", help="print the JSON Schema of policies, for editors"
     )
     _policy(parser)

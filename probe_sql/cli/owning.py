@@ -16,7 +16,7 @@ from probe_sql.errors import InterfaceError, OperationalError, PolicyError
 from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
-    from probe_sql.owner import Advice, Report
+    from probe_sql.owner import Advice, Report, TableCaps
 
 
 def write_policy(arguments: Namespace, shown: str, source: str) -> int:
@@ -97,20 +97,29 @@ def check_policy(arguments: Namespace, policy: str | None, source: str | None) -
     if arguments.purge and arguments.db is None:
         raise UsageError("--purge needs the database", fix=f"{PROGRAM} check DB --purge")
     report = check(policy, arguments.db, purge=arguments.purge)
+    guess = arguments.rows_per_person
     for folder in report.purged:
         show_note(f"Removed {visible(str(folder))}.")
     if arguments.format == "json":
-        to_json(_report_dict(report), sys.stdout)
+        to_json(_report_dict(report, guess), sys.stdout)
     elif report.policy is None:
         raise PolicyError(report.problems, report.source)
     else:
         _show_sound(report, source)
+        for line in (line for table in _caps(report, guess) for line in table.lines()):
+            print(visible(line))
         for warning in report.warnings:
             show_note(warning)
     return 1 if report.problems else 0
 
 
-def _report_dict(report: Report) -> dict[str, object]:
+def _caps(report: Report, guess: float | None) -> tuple[TableCaps, ...]:
+    from probe_sql.owner import caps
+
+    return () if guess is None or report.policy is None else caps(report.policy, guess)
+
+
+def _report_dict(report: Report, guess: float | None) -> dict[str, object]:
     return {
         "policy": report.source,
         "status": "problems" if report.problems else "sound",
@@ -120,6 +129,7 @@ def _report_dict(report: Report) -> dict[str, object]:
         "warnings": list(report.warnings),
         "advice": [asdict(one) for one in report.advice],
         "ledger_audited": report.audited,
+        "caps": [asdict(one) for one in _caps(report, guess)],
     }
 
 

@@ -1,5 +1,6 @@
 """What a data owner does: draft and check a policy, take over and sum up a ledger, the demo."""
 
+from probe_sql.owner.caps import TableCaps, caps
 from probe_sql.owner.check import Report, check, guarded_files
 from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, build_demo
 from probe_sql.owner.draft import draft
@@ -17,9 +18,11 @@ __all__ = [
     "Demo",
     "Report",
     "SpendingReport",
+    "TableCaps",
     "adopt",
     "allow",
     "build_demo",
+    "caps",
     "check",
     "draft",
     "guarded_files",

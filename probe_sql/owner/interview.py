@@ -13,6 +13,7 @@ from typing import Any
 
 from probe_sql.errors import InterfaceError, PolicyError
 from probe_sql.loss import odds
+from probe_sql.owner.caps import left_out, margin, percent
 from probe_sql.owner.draft import read_schemas
 from probe_sql.owner.judge import names_a_person
 from probe_sql.policy import parse_policy
@@ -25,7 +26,6 @@ Ask = Callable[[str], str]  # shows a question, returns what was typed
 Say = Callable[[str], None]
 Schema = Mapping[str, SqlType]
 
-CONFIDENCE = 0.95  # of the widths in the table of budgets
 _PRIVATE_WORDS = frozenset({"name", "surname", "address", "note", "notes", "comment", "text"})
 _WORD = re.compile(r"[A-Za-z]+")
 _TABLES = """
@@ -143,6 +143,11 @@ class Interview:
                 return '"row"', None
             self._unknown(answer, schema, "a column, or the word row")
         self.say(_CAP)
+        rows = float(
+            self._number("About how many rows has a person, as anybody could guess?", "3", least=1)
+        )
+        shares = (f"{cap}: {percent(left_out(rows, cap))}" for cap in (1, 3, 10, 30))
+        self.say(f"If so, about this share of the rows is beyond a cap of {', '.join(shares)}.")
         most = self._number("Rows of one person, at most?", "10", least=1)
         self.width = max(self.width, int(most))
         return f"{{ column = {quoted(person)}, max_rows = {most} }}", person
@@ -346,15 +351,6 @@ class Interview:
 def per_query(epsilon: float, count: int) -> float:
     """An equal share of a budget, at most 1, rounded down to two digits."""
     return min(1.0, _down(epsilon / count))
-
-
-def margin(width: int, epsilon: float) -> float:
-    """How far a count is off at most, `CONFIDENCE` of the time, where one unit moves it by `width`.
-
-    Utility: Laplace noise of scale width / epsilon is beyond t with probability
-    e^(-t epsilon / width).
-    """
-    return width * math.log(1 / (1 - CONFIDENCE)) / epsilon
 
 
 def _parts(text: str) -> list[str]:

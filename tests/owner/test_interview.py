@@ -14,7 +14,8 @@ import pytest
 from probe_sql.answer import Answer
 from probe_sql.errors import InterfaceError
 from probe_sql.owner import check, draft, interview
-from probe_sql.owner.interview import CONFIDENCE, Interview, margin, per_query
+from probe_sql.owner.caps import CONFIDENCE, margin
+from probe_sql.owner.interview import Interview, per_query
 from probe_sql.policy import parse_policy
 from probe_sql.session import connect
 from probe_sql.types import parse_type
@@ -209,6 +210,7 @@ def test_init_asks_at_a_terminal_and_writes_what_was_answered(tmp_path: Path) ->
         for answer, question in (
             ("", r"What is visits\?.*\[people\] "),
             ("", r"Whose rows.*\[patient_id\] "),
+            ("", r"rows has a person.*\] "),
             ("3", r"Rows of one person.*\] "),
             ("", r"Rows of a group.*\] "),
             ("g", r"ward VARCHAR\?.*\[where\] "),

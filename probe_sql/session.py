@@ -215,7 +215,7 @@ class Connection:
             valued = any(o.aggregate is not None or o.derived for o in plan.query.listed)
             said = guarantees.without_margins().text if valued else ""
             privacy = replace(privacy, guarantee=said or privacy.guarantee, sentence=said)
-        shown = body.bounded and (plan.releases.columns or plan.figures)
+        shown = (plan.releases.columns or plan.figures) and body.bounded
         confidence = plan.accuracy.confidence if shown else None
         if body.top is not None:
             said = f"{body.top.sentence} {privacy.sentence}".strip()

@@ -8,7 +8,7 @@ import numpy as np
 
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms import guarantees, mirror, tslm, walk
-from probe_sql.algorithms.ladder_halves import HALVES, Ahead, Halves
+from probe_sql.algorithms.ladder_halves import Ahead, Halves
 from probe_sql.algorithms.ladder_levels import Level, Levels, Shares, Tuning
 from probe_sql.algorithms.ladder_stop import Walk, Watch
 from probe_sql.algorithms.ladder_strict import WIDTH, Wager
@@ -203,11 +203,9 @@ class _Run:
             lambda epsilon: meter.affordable(*self._prices(epsilon)), accuracy.u,
         )  # fmt: skip
         shape = (task.groups,)
-        walks = [
-            Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height)) for _ in HALVES
-        ]
+        walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height))
         promises = promises_of(accuracy, task.groups, tuning)
-        self.walk = Halves(walks, Ahead(self.levels, promises))
+        self.walk = Halves(walk, Ahead(self.levels, promises))
 
     def outcome(self) -> Outcome:
         """Reveal finer levels until every group is decided, or the budget ends."""

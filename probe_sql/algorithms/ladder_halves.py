@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 
 import numpy as np
 
@@ -122,11 +123,11 @@ class Halves:
     sums; a walk's answers count for its own half.
     """
 
-    def __init__(self, walks: Sequence[Walk], ahead: Ahead) -> None:
-        self._walks = walks
+    def __init__(self, walk: Walk, ahead: Ahead) -> None:
+        self._walks = [walk, walk]  # the same one until their levels part
         self._ahead = ahead
-        self._next = [0] * len(walks)
-        self._seen = walks[0]  # that was stepped last
+        self._next = [0, 0]
+        self._seen = walk  # that was stepped last
 
     @property
     def done(self) -> bool:
@@ -141,11 +142,15 @@ class Halves:
 
     def step(self, number: int, level: Level, x: Ints, coins: Floats, *, end: bool = False) -> None:
         """Test the halves that are to be tested at this level, and choose where each goes on."""
-        for half, walk in enumerate(self._walks):
-            if self._next[half] == number:
+        tested = [half for half in (0, 1) if self._next[half] == number]
+        if len(tested) == 1 and self._walks[0] is self._walks[1]:
+            self._walks[1] = deepcopy(self._walks[0])
+        for half in tested:
+            walk = self._walks[half]
+            if half == tested[0] or walk is not self._walks[0]:
                 walk.step(level, x, coins, end=end)
-                self._seen = walk
-                self._next[half] = int(self._ahead.next(number, x[HALVES[1 - half]]))
+            self._seen = walk
+            self._next[half] = int(self._ahead.next(number, x[HALVES[1 - half]]))
 
     def weights(self, promise: int) -> Floats:
         """The weights of all groups for one promise, at the level seen last."""

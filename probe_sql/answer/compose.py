@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from probe_sql.plan.plan import Plan
 from probe_sql.plan.release import Linear, Release, margin_of
 from probe_sql.sql.around import Derivation, Known, Number, derived
 
+L = TypeVar("L")
+_MARKS = ("possible", "certain")
 Noisy = Mapping[int, tuple[Ints, Floats]]  # measure -> values, epsilon of each group's value
 
 
@@ -78,6 +80,8 @@ def compose(
     `keys[i]` are the values of output i for the chosen groups, for outputs that are no
     aggregates.
     """
+    if all(output.kind in ("key", "expression") for output in plan.query.outputs):
+        return _keys_alone(plan, chosen, keys, outcome)
     releases = {release.output: release for release in plan.releases.columns}
     figures = {figure.output: figure for figure in plan.figures}
     shown = plan.releases.measures & outcome.noisy.keys()
@@ -102,7 +106,7 @@ def compose(
                 made = plan.query.outputs[of].derived is not None
                 line[number] = _end(output.doubt.part, line[of], made)
         table.append((group, line))
-    table = _ordered(plan, table)
+    table = _ordered(plan, table, lambda line, output: line[1][output].raw)
     top = find_top(plan, outcome, [group for group, _ in table])
     certain = outcome.certain if top is None else top.certain
     start = plan.query.offset
@@ -113,7 +117,7 @@ def compose(
             for number, output in enumerate(plan.query.outputs):
                 if output.doubt is not None and output.doubt.of is None:
                     line[number] = Cell(bool(certain[group]), raw=bool(certain[group]))
-    marks = () if certain is None else tuple(_mark(bool(certain[group])) for group, _ in table)
+    marks = () if certain is None else tuple(_MARKS[bool(certain[group])] for group, _ in table)
     lines = [line[: plan.query.shown] for _, line in table]
     return Body(
         tuple(tuple(cell.value for cell in line) for line in lines),
@@ -144,10 +148,6 @@ def _end(part: str, cell: Cell, shown: bool) -> Cell:
     end = end if cell.least is None else max(end, float(cell.least))
     end = end if cell.most is None else min(end, float(cell.most))
     return Cell(end, raw=end)
-
-
-def _mark(certain: bool) -> str:
-    return "certain" if certain else "possible"
 
 
 def _valued(figure: Figure, shown: Shown, group: int) -> Cell:
@@ -268,10 +268,29 @@ def _plain(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _ordered(plan: Plan, table: list[tuple[int, list[Cell]]]) -> list[tuple[int, list[Cell]]]:
+def _ordered(plan: Plan, lines: list[L], value: Callable[[L, int], Any]) -> list[L]:
+    """Lines in the order that the query asks for, by their `value` of an output."""
     for order in reversed(plan.query.order):
-        present = [line for line in table if line[1][order.output].raw is not None]
-        missing = [line for line in table if line[1][order.output].raw is None]
-        present.sort(key=lambda line: line[1][order.output].raw, reverse=order.descending)
-        table = missing + present if order.nulls_first else present + missing
-    return table
+        present = [line for line in lines if value(line, order.output) is not None]
+        missing = [line for line in lines if value(line, order.output) is None]
+        present.sort(key=lambda line: value(line, order.output), reverse=order.descending)
+        lines = missing + present if order.nulls_first else present + missing
+    return lines
+
+
+def _keys_alone(
+    plan: Plan, chosen: NDArray[np.int64], keys: Mapping[int, Sequence[Any]], outcome: Outcome
+) -> Body:
+    """The same where nothing but public values of the groups is listed: column by column."""
+    query = plan.query
+    columns = [keys[number] for number in range(len(query.outputs))]
+    certain = None if outcome.certain is None else outcome.certain[chosen]
+    if query.order or query.offset or query.limit is not None:
+        places = range(len(chosen))
+        lines = _ordered(plan, list(places), lambda line, output: columns[output][line])
+        lines = lines[query.offset : None if query.limit is None else query.offset + query.limit]
+        columns = [[column[line] for line in lines] for column in columns]
+        certain = None if certain is None else certain[lines]
+    rows = tuple(zip(*columns[: query.shown], strict=True))
+    marks = () if certain is None else tuple(map(_MARKS.__getitem__, certain.tolist()))
+    return Body(rows, rows, ((None,) * query.shown,) * len(rows), marks, ())

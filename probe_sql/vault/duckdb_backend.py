@@ -19,7 +19,6 @@ from probe_sql.plan.tally import Engine, Scan
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import DUCKDB, PublicRelation
 from probe_sql.scan.render import (
-    render_keys,
     render_measures,
     render_ranking,
     render_thresholds,
@@ -30,7 +29,7 @@ from probe_sql.vault.choosing import ranking
 from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
-from probe_sql.vault.instance import Connection, Instance, rows
+from probe_sql.vault.instance import Connection, Instance
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -133,19 +132,19 @@ class DuckDBBackend:
         if len(ordinals) == 0 or not outputs:
             return {output: [] for output in outputs}
         with self._call() as instance:
-            sql = render_keys(scan, _CHOSEN, domain=instance.domain(scan).table)
+            sql = instance.listing(scan, _CHOSEN, instance.domain(scan))
 
-            def work(connection: Connection) -> list[tuple[Any, ...]]:
+            def work(connection: Connection) -> list[list[Any]]:
                 connection.register(_CHOSEN, {"g": ordinals})
                 try:
-                    return _key_rows(connection, sql, outputs)
+                    return _key_columns(connection, sql)
                 finally:
                     connection.unregister(_CHOSEN)
 
             found = instance.run(work)
-        if len(found) != len(ordinals):
+        if any(len(column) != len(ordinals) for column in found) or not found:
             raise InternalError("the key domain changed during the query")
-        return dict(zip(outputs, map(list, zip(*found, strict=True)), strict=True))
+        return dict(zip(outputs, found, strict=True))
 
     def surroundings(self, scan: Scan) -> Surroundings | None:
         """Where a question is asked, but for its source; None for frames."""
@@ -285,22 +284,22 @@ def _columns(connection: Connection, sql: str, prefix: str) -> tuple[Ints, ...]:
     return tuple(np.asarray(column, dtype=np.int64) for column in columns)
 
 
-def _key_rows(connection: Connection, sql: str, outputs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Rows of key values as Python objects; moments with a zone come back in UTC."""
-    types = {column: type_ for column, type_, *_ in rows(connection, f"DESCRIBE {sql}")}
-    zoned = [types[f"c{output}"] == _WITH_ZONE for output in outputs]
-    # DuckDB converts zoned moments with pytz, which need not be installed: fetch them as UTC.
-    columns = ", ".join(
-        f"CAST(c{output} AS TIMESTAMP)" if zone else f"c{output}"
-        for output, zone in zip(outputs, zoned, strict=True)
-    )
-    found = rows(connection, f"SELECT {columns} FROM ({sql}) ORDER BY o")
-    if not any(zoned):
-        return found
-    return [
-        tuple(
-            value.replace(tzinfo=UTC) if zone and isinstance(value, datetime) else value
-            for value, zone in zip(row, zoned, strict=True)
+def _key_columns(connection: Connection, sql: str) -> list[list[Any]]:
+    """The columns that `sql` returns but its last, as Python objects; moments with a zone in UTC.
+
+    DuckDB converts such moments with pytz, which need not be installed: they are fetched as UTC.
+    """
+    found = connection.execute(sql)
+    described = [(name, str(type_) == _WITH_ZONE) for name, type_, *_ in found.description]
+    if any(zoned for _, zoned in described):
+        columns = ", ".join(
+            f"CAST({name} AS TIMESTAMP)" if zoned else name for name, zoned in described
         )
-        for row in found
+        found = connection.execute(f"SELECT {columns} FROM ({sql}) ORDER BY o")
+    columns_of = list(map(list, zip(*found.fetchall(), strict=True)))
+    return [
+        [value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for value in column]
+        if zoned
+        else column
+        for column, (_, zoned) in zip(columns_of[:-1], described[:-1], strict=True)
     ]

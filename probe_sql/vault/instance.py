@@ -18,6 +18,7 @@ from probe_sql.scan.domain import list_name, long_lists
 from probe_sql.scan.render import (
     render_domain,
     render_key_sizes,
+    render_keys,
     render_scan,
     render_separate,
 )
@@ -59,6 +60,7 @@ class Instance:
         self._released: set[str] = set()  # tables of what was released before, by name
         self._latest: tuple[Scan, Domain] | None = None
         self._rendered: tuple[tuple[Scan, bool, Domain], list[str]] | None = None
+        self._listing: tuple[tuple[Scan, Domain], str] | None = None
 
     def attempt(self, work: Callable[[Connection], T]) -> T | Failure:
         """The result of `work`, or how it failed."""
@@ -129,6 +131,15 @@ class Instance:
         else:
             sql = render_separate(scan, domain=domain.table)
         self._rendered = (asked, sql)
+        return sql
+
+    def listing(self, scan: Scan, chosen: str, domain: Domain) -> str:
+        """The SQL for the keys of groups that a relation names; the last one is kept."""
+        latest = self._listing
+        if latest is not None and latest[0][0] is scan and latest[0][1] is domain:
+            return latest[1]
+        sql = render_keys(scan, chosen, domain=domain.table)
+        self._listing = ((scan, domain), sql)
         return sql
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms.ladder import promises_of, shares_of, watches_of
-from probe_sql.algorithms.ladder_halves import HALVES, Ahead, Halves
+from probe_sql.algorithms.ladder_halves import Ahead, Halves
 from probe_sql.algorithms.ladder_levels import Levels, Tuning
 from probe_sql.algorithms.ladder_stop import Walk
 from probe_sql.measuring import Ints
@@ -42,9 +42,9 @@ def _tested(
     """The levels at which each half is tested, to the end of the walk."""
     promises = promises_of(accuracy, y.size, TUNING)
     shape = (y.size,)
-    walks = [Walk(shape, watches_of(accuracy, shape, TUNING, levels.height)) for _ in HALVES]
+    walk = Walk(shape, watches_of(accuracy, shape, TUNING, levels.height))
     found: list[list[int]] = [[], []]
-    halves = Halves(walks, Ahead(levels, promises))
+    halves = Halves(walk, Ahead(levels, promises))
     while not halves.done:
         number = halves.level
         for half, following in enumerate(halves._next):

@@ -36,6 +36,7 @@ class Ahead:
         self._levels = levels
         self._promises = promises
         self._last = levels.height - 1
+        self._rates: Floats = np.array([levels.rate(number) for number in range(levels.height)])
 
     def next(self, number: int, x: Ints) -> Ints:
         """The level to test after `number`: 16, 8, 4, 2 levels further or the next, at most the
@@ -51,7 +52,7 @@ class Ahead:
         ends = [end for end in ends if end > number + 1]
         if not ends or not x.shape[-1]:
             return found
-        rates = np.array([self._levels.rate(end) for end in ends]).reshape(-1, *[1] * x.ndim)
+        rates = self._rates[ends].reshape(-1, *[1] * x.ndim)
         view = _View(self._levels[number], x[..., :: math.ceil(x.shape[-1] / SAMPLE)], rates)
         going = view.clear(view.undecided())
         if self._promises:

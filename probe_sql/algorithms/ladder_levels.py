@@ -162,6 +162,7 @@ class Levels:
         affordable: Callable[[float], bool], first: float | None = None,
     ) -> None:  # fmt: skip
         self._groups, self._delta, self._shares, self._tuning = groups, delta, shares, tuning
+        self._made: dict[int, Level] = {}
         self._last = last_rate(shares.miss, shares.false)
         region = (tuning.start if first is None else first) * reach
         begin = min(math.log(1 / (2 * shares.miss)) / region, self._last)
@@ -182,6 +183,11 @@ class Levels:
         return float(min(self._tuning.ratio ** (self._offset + level), self._last))
 
     def __getitem__(self, number: int) -> Level:
+        if number not in self._made:
+            self._made[number] = self._make(number)
+        return self._made[number]
+
+    def _make(self, number: int) -> Level:
         rate, shares, tuning = self.rate(number), self._shares, self._tuning
         reach = distance(rate, shares.miss)
         p = math.exp(-rate)

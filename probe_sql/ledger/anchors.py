@@ -12,10 +12,13 @@ import hashlib
 import json
 import os
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from probe_sql.ledger import errors
+
+_FIRST = ("ledger", "seq", "hash", "spent")  # what an anchor of format 1 says
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,13 @@ class Anchor:
 
     def dump(self) -> bytes:
         """As the file's content."""
-        said: dict[str, object] = {"format": 2} | asdict(self)
-        if self.analysts is None:
-            said["format"] = 1
-            del said["analysts"], said["failures"]
+        said: dict[str, object] = {"format": 1 if self.analysts is None else 2}
+        known = self.__dataclass_fields__ if self.analysts is not None else _FIRST
+        said |= {name: getattr(self, name) for name in known}
         return (json.dumps(said) + "\n").encode()
 
     @classmethod
+    @lru_cache(maxsize=64)
     def load(cls, text: bytes) -> Anchor | None:
         """Inverse of `dump`; None for anything that it did not write."""
         try:

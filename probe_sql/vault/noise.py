@@ -76,6 +76,7 @@ def coins(probabilities: Sequence[Decimal], loss: Fraction) -> Coins:
     )
 
 
+@lru_cache(maxsize=1024, typed=True)
 def exact_rate(epsilon: Epsilon, delta: int) -> tuple[Fraction, Fraction]:
     """(epsilon/delta, epsilon) as exact rationals, or `DataError`; uses public numbers only."""
     finite = not isinstance(epsilon, float) or math.isfinite(epsilon)
@@ -88,6 +89,7 @@ def exact_rate(epsilon: Epsilon, delta: int) -> tuple[Fraction, Fraction]:
     return loss / whole, loss
 
 
+@lru_cache(maxsize=1024)
 def digits_needed(rate: Fraction, loss: Fraction) -> int:
     """The least D with exp(-rate 2^D) <= e^-(TAIL + loss); `DataError` beyond NOISE_BITS."""
     reach = math.ceil((TAIL + math.ceil(loss)) / rate)

@@ -20,7 +20,7 @@ from tests.vault import clinic
 SETTINGS = {
     "enable_external_access": "false", "lock_configuration": "true",
     "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
-    "disabled_optimizers": "common_subexpressions", "TimeZone": "UTC",
+    "disabled_optimizers": "common_subexpressions", "perfect_ht_threshold": "18", "TimeZone": "UTC",
 }  # fmt: skip
 
 

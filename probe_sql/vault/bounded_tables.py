@@ -145,7 +145,7 @@ def _build(how: RowCap, store: BoundedTableStore, path: Path, instance: Instance
     try:
         instance.execute(f"ATTACH {literal(str(draft))} AS {_DRAFT}")
         try:
-            build(how, f"{_DRAFT}.rows", instance.execute)
+            build(how, f"{_DRAFT}.rows", instance.execute, instance.run)
         except BaseException:
             if isinstance(instance.attempt(partial(rows, sql=f"DETACH {_DRAFT}")), Failure):
                 instance.broken = True  # the draft would be in the way of the next one

@@ -4,8 +4,9 @@ Privacy: which rows of a person stay is a function of that person's rows, the ke
 with the least (hash, columns) stay; the order of rows and other people play no part. Rows that
 tie are the same to every query: floats that are equal but not the same, -0.0 and 0.0 or two
 NaNs, are kept as one.
-People with at most T rows keep them all, without being ranked; of the others, most rows are
-ruled out by a hash that is surely too large, before the rest is ranked.
+People with at most T rows keep them all; of the others, most rows are ruled out by a hash that is
+surely too large. Of the rest numpy sorts one integer of person and hash, and the T-th of a person
+is the cut. Only where the next one is equal to it the rows themselves are ranked.
 """
 
 from __future__ import annotations
@@ -13,17 +14,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from probe_sql.measuring import Ints, Mask
 from probe_sql.policy.model import Table
 from probe_sql.scan.caps import FirstRows
 from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType, parse_type
 from probe_sql.vault.loading import WHOLE, identifier
+from probe_sql.vault.memory import Scratch
 
+Hashes = NDArray[np.uint64]
 Run = Callable[[str], list[tuple[Any, ...]]]
+Connection = duckdb.DuckDBPyConnection
 
 _HEAVY = "probe_sql_heavy"
+_CUTS = "probe_sql_cuts"
+_TIED = "probe_sql_tied"
+_FOUND = "probe_sql_found"
 _SHORT = "probe_sql_short"
 _TOP = 2**64 - 1
 _PART_ROWS = 4_000_000  # rows ranked at once
@@ -105,16 +118,22 @@ def missing_people(how: RowCap, run: Run) -> bool:
     return bool(run(f"SELECT 1 FROM {how.source} WHERE {how.person} IS NULL LIMIT 1"))
 
 
-def build(how: RowCap, target: str, run: Run) -> None:
-    """Fill the table `target`, which does not exist yet, with the rows that stay."""
+def build(
+    how: RowCap, target: str, run: Run, work: Callable[[Callable[[Connection], None]], None]
+) -> None:
+    """Fill the table `target`, which does not exist yet, with the rows that stay.
+
+    `run` executes a statement, `work` whatever needs the connection itself.
+    """
     try:
         _find_heavy(how, run)
-        _keep_light(how, target, run)
+        run(f"CREATE TEMP TABLE {_CUTS} (place BIGINT, probe_sql_upper UBIGINT, ties BOOLEAN)")
         for part in _parts(how, run):
-            _rank(how, target, _HEAVY, f"{how.hash} <= probe_sql_cut{part}", run)
+            work(partial(_find_cuts, how=how, part=part))
+        _keep(how, target, run)
         _complete(how, target, run)
     finally:
-        for name in (_HEAVY, _SHORT):
+        for name in (_HEAVY, _CUTS, _TIED, _SHORT):
             run(f"DROP TABLE IF EXISTS {name}")
 
 
@@ -127,20 +146,12 @@ def _find_heavy(how: RowCap, run: Run) -> None:
     share = f"18446744073709549568.0::DOUBLE * ({ranked} / probe_sql_n)"
     run(
         f"CREATE TEMP TABLE {_HEAVY} AS SELECT probe_sql_person, {how.most} AS probe_sql_want,"
+        " ROW_NUMBER() OVER () AS probe_sql_place,"
         f" least(probe_sql_n, {ranked}) AS probe_sql_ranked, CASE WHEN probe_sql_n <= {ranked}"
         f" THEN {_TOP}::UBIGINT ELSE floor({share})::UBIGINT END AS probe_sql_cut"
         f" FROM (SELECT {how.person} AS probe_sql_person, count(*) AS probe_sql_n"
         f" FROM {how.source} WHERE {how.person} IS NOT NULL GROUP BY 1"
         f" HAVING count(*) > {how.most})"
-    )
-
-
-def _keep_light(how: RowCap, target: str, run: Run) -> None:
-    """Make the table, with all rows of everyone else."""
-    present = f" WHERE {how.person} IS NOT NULL" if how.drop_missing else ""
-    run(
-        f"CREATE TABLE {target} AS SELECT {how.kept} FROM {how.source}"
-        f" ANTI JOIN {_HEAVY} ON {how.person} = probe_sql_person{present}"
     )
 
 
@@ -151,6 +162,77 @@ def _parts(how: RowCap, run: Run) -> list[str]:
     if count <= 1:
         return [""] * count
     return [f" AND hash({how.person}) % {count} = {number}" for number in range(count)]
+
+
+def _find_cuts(connection: Connection, how: RowCap, part: str) -> None:
+    """Note the largest hash that each of some people keeps, and where it ties."""
+    sql = (
+        f"SELECT probe_sql_place AS p, {how.hash} AS h FROM {how.source} JOIN {_HEAVY}"
+        f" ON {how.person} = probe_sql_person WHERE {how.hash} <= probe_sql_cut{part}"
+    )
+    with Scratch() as scratch:
+        found = connection.execute(sql).fetchnumpy()
+        places, hashes = scratch.keep(found["p"]), scratch.keep(found["h"])
+        cuts = dict(zip(("place", "upper", "ties"), cut(places, hashes, how.most), strict=True))
+        for column in cuts.values():
+            scratch.keep(column)
+        connection.register(_FOUND, cuts)
+        try:
+            connection.execute(f"INSERT INTO {_CUTS} SELECT place, upper, ties FROM {_FOUND}")
+        finally:
+            connection.unregister(_FOUND)
+
+
+def cut(places: Ints, hashes: Hashes, most: int) -> tuple[Ints, Hashes, Mask]:
+    """For each place from 1 on that occurs, the `most`-th smallest hash and whether the next ties.
+
+    Hashes are looked at as far as they fit beside a place: what is given is the largest that looks
+    like the one meant. Whoever has no more than `most` keeps them all.
+    """
+    if not len(places):
+        return (
+            np.zeros(0, dtype=np.int64),
+            np.zeros(0, dtype=np.uint64),
+            np.zeros(0, dtype=np.bool_),
+        )
+    bits = np.uint64(int(places.max()).bit_length())
+    beside = np.uint64(64) - bits
+    with Scratch() as scratch:
+        keys = scratch.keep(places.astype(np.uint64) << beside)
+        keys |= hashes >> bits
+        keys.sort()
+        owners = scratch.keep(keys >> beside)
+        first = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
+        size = np.diff(np.append(first, len(keys)))
+        last = first + np.minimum(size, most) - 1
+        following = np.minimum(last + 1, len(keys) - 1)
+        whole = size <= most
+        upper = keys[last] << bits | (np.uint64(1) << bits) - np.uint64(1)
+        upper[whole] = _TOP
+        return owners[first].astype(np.int64), upper, ~whole & (keys[last] == keys[following])
+
+
+def _keep(how: RowCap, target: str, run: Run) -> None:
+    """Make the table, with all rows of most people, and of the others those up to their cut.
+
+    Where a cut ties, the rows that come first are ranked. Whoever should have a cut and has none
+    is left to `_complete`.
+    """
+    joined = f"{_HEAVY} LEFT JOIN {_CUTS} ON probe_sql_place = place"
+    run(
+        f"CREATE TEMP TABLE {_TIED} AS SELECT probe_sql_person, probe_sql_want, probe_sql_upper"
+        f" FROM {joined} WHERE ties"
+    )
+    upper = (
+        "SELECT probe_sql_person, CASE WHEN NOT ties THEN probe_sql_upper END AS probe_sql_upper"
+    )
+    present = f"{how.person} IS NOT NULL AND " if how.drop_missing else ""
+    run(
+        f"CREATE TABLE {target} AS SELECT {how.kept} FROM {how.source} LEFT JOIN"
+        f" ({upper} FROM {joined}) ON {how.person} = probe_sql_person"
+        f" WHERE {present}(probe_sql_person IS NULL OR {how.hash} <= probe_sql_upper)"
+    )
+    _rank(how, target, _TIED, f"{how.hash} <= probe_sql_upper", run)
 
 
 def _rank(how: RowCap, target: str, people: str, condition: str, run: Run) -> None:

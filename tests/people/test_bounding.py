@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,10 @@ def run(sql: str) -> list[tuple[Any, ...]]:
     return DATABASE.execute(sql).fetchall()
 
 
+def work(job: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
+    job(DATABASE)
+
+
 def how(most: int, key: int = 7, drop_missing: bool = True) -> RowCap:
     names, types = ("person", "ward", "age"), ("BIGINT", "VARCHAR", "BIGINT")
     return RowCap('"all"', '"person"', names, clinic.NAMES, types, most, drop_missing, key)
@@ -37,7 +42,7 @@ def kept(rows: Sequence[Visit], plan: RowCap) -> Kept:
     DATABASE.register("given", clinic.table(rows))
     run('CREATE OR REPLACE TABLE "all" AS SELECT * FROM given')
     run("DROP TABLE IF EXISTS rows")
-    bounding.build(plan, "rows", run)
+    bounding.build(plan, "rows", run, work)
     assert not run("SELECT 1 FROM duckdb_tables() WHERE table_name LIKE 'probe_sql%'")
     return Counter(run("SELECT * FROM rows"))
 
@@ -163,6 +168,27 @@ def test_names_of_columns_do_not_clash_with_our_own() -> None:
     )
     run("DROP TABLE IF EXISTS rows")
     names = ("n", "cut", 'wa"rd', "person")
-    bounding.build(RowCap('"all"', '"n"', names, names, ("BIGINT",) * 4, 2, True, 5), "rows", run)
+    plan = RowCap('"all"', '"n"', names, names, ("BIGINT",) * 4, 2, True, 5)
+    bounding.build(plan, "rows", run, work)
     counts = run("SELECT n, count(*) FROM rows GROUP BY n ORDER BY n")
     assert counts == [(0, 2), (1, 2), (2, 2)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 7)), max_size=60), st.integers(1, 5),
+    st.sampled_from([0, 58]),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_the_cut_is_the_hash_of_the_last_row_that_stays(
+    rows: list[tuple[int, int]], most: int, shift: int
+) -> None:
+    """With hashes that tie whole, or as far as they are looked at."""
+    places = np.array([place for place, _ in rows], dtype=np.int64)
+    hashes = np.array([value << shift for _, value in rows], dtype=np.uint64)
+    found, upper, ties = bounding.cut(places, hashes, most)
+    assert found.tolist() == sorted({place for place, _ in rows})
+    for place, end, tied in zip(found.tolist(), upper.tolist(), ties.tolist(), strict=True):
+        own = sorted(int(value) for value in hashes[places == place])
+        below = [value for value in own if value <= end]
+        assert len(below) == min(most, len(own)) or tied
+        assert below[:most] == own[:most]

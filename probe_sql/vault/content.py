@@ -14,13 +14,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from probe_sql.vault.bounded_store import Mark, key_in, mark
 from probe_sql.vault.workplace import private
+
+READING = 1
+"""Of how values are computed from rows: another number makes the same bytes another content.
+
+Raise it when the SQL of a scan changes: no value is gone on from then that other SQL has computed.
+"""
 
 _CHUNK = 1 << 20
 
@@ -58,7 +64,7 @@ class Contents:
         `opened` has the marks of those that are read on opening. With `anew` every byte is read,
         else only what was not read under the same marks in this opening.
         """
-        keyed = hmac.new(key, digestmod=hashlib.sha256)
+        keyed = hmac.new(key, f"{READING}\0".encode(), hashlib.sha256)
         marks = tuple(map(mark, paths))
         for path, before in zip(paths, marks, strict=True):
             known = self._known.get(path)
@@ -84,17 +90,30 @@ def content_key(ledger: Path) -> bytes | None:
 
 
 def _digest(path: Path, before: Mark, tick: Callable[[], None]) -> str | None:
-    """The digest of a file, and of the log of late writes that a database has beside it."""
+    """The digest of a file, and of the log of late writes that a database has beside it.
+
+    None where one is longer than its mark says: it might grow as fast as it is read.
+    """
     whole = hashlib.sha256()
     try:
-        for name in (str(part[0]) for part in before[1:] if isinstance(part, tuple)):
+        for name, size in _parts(before):
             whole.update(f"{name}\0".encode())
             with path.with_name(name).open("rb") as file:
-                part = hashlib.sha256()
+                part, left = hashlib.sha256(), size
                 while chunk := file.read(_CHUNK):
+                    left -= len(chunk)
+                    if left < 0:
+                        return None
                     part.update(chunk)
                     tick()
             whole.update(part.digest())
     except OSError:
         return None
     return whole.hexdigest()
+
+
+def _parts(before: Mark) -> Iterator[tuple[str, int]]:
+    """The name and the size of each file that a mark is of."""
+    for part in before[1:]:
+        assert isinstance(part, tuple)
+        yield str(part[0]), int(part[1])

@@ -1,0 +1,49 @@
+"""A check that a private query did not become much slower, as ratios to the plain one.
+
+They are of the processor's time of this process, which other work on the machine changes little,
+and have room for what it does change. `python -m benchmarks speed` measures what they are.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from benchmarks import speed
+from benchmarks.speed_tables import SEED, average
+from probe_sql import Answer
+
+
+@pytest.mark.parametrize(("rows", "groups", "most"), [(20_000, 510, 45), (100_000, 50_000, 25)])
+def test_a_private_query_takes_no_more_than_so_many_plain_ones(
+    tmp_path: Path, rows: int, groups: int, most: float
+) -> None:
+    """What there is to pay at all, and for many groups."""
+    sql = average(rows, groups)
+    with speed.Bench(tmp_path, threads=1, repeats=None).opened(rows, groups) as (plain, private):
+        actions: list[speed.Action] = [speed.plainly(plain, sql), partial(private.sql, sql)]
+        usual, ours = speed.in_turn(actions, 5)
+    assert ours.processor < most * usual.processor
+
+
+def test_a_query_looks_at_few_levels(tmp_path: Path) -> None:
+    rows, groups = 20_000, 510
+    with speed.Bench(tmp_path, threads=1, repeats=None).opened(rows, groups) as (_, private):
+        answer = private.sql(average(rows, groups))
+    assert isinstance(answer, Answer)
+    trace = answer.privacy.trace
+    assert len(trace) < trace[-1].phase / 2
+
+
+def test_the_records_say_from_where_they_are(tmp_path: Path) -> None:
+    found = tmp_path / "speed.json"
+    assert speed.main(["--parts", "fixed", "--repeats", "1", "--json", str(found)]) == 0
+    said = json.loads(found.read_text())
+    assert said["seed"] == SEED
+    assert said["commit"]
+    assert [record["case"] for record in said["records"]] == [
+        "ladder, fresh", "ladder, repeated", "probe, fresh", "probe, repeated",
+    ]  # fmt: skip

@@ -20,6 +20,7 @@ from probe_sql.policy import Policy, load_policy
 from probe_sql.policy.read import check_unchanged
 from probe_sql.sql.bind import bind
 from probe_sql.sql.blocks import take_apart
+from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.script import Script
 from probe_sql.sql.text import read, text_statement
 from probe_sql.vault.backend import Backend
@@ -51,7 +52,7 @@ class Database:
         self, query: str, parameters: Sequence[Any] = (), **accuracy: Any
     ) -> Plan | Script:
         """Plan a query of one block, or take it apart; free of charge, reads no private row."""
-        text = read(query, parameters)
+        text = reshaped(read(query, parameters), self.policy)
         script = take_apart(text, self.policy)
         if script is not None:
             return script

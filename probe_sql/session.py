@@ -34,6 +34,7 @@ from probe_sql.policy import Policy, load_policy
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.sql.bind import bind
 from probe_sql.sql.blocks import take_apart
+from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.script import Script
 from probe_sql.sql.text import read, text_statement
 from probe_sql.vault.addresses import holds_secret
@@ -84,7 +85,7 @@ def explain_only(
             engine = backend.engine
         finally:
             backend.close()
-    text = read(arguments.plain(query), given)
+    text = reshaped(read(arguments.plain(query), given), rules)
     script = take_apart(text, rules)
     if script is not None:
         return outline(script, rules, engine, accuracy, explain)

@@ -3,6 +3,6 @@ SELECT ward FROM stays WHERE seen < now() GROUP BY ward HAVING count(*) > 10
 
 -- expect:
 --   error: Refused
---   what: the function now is not allowed
+--   what: current_timestamp is not allowed here
 --   at: now()
---   fix: write the date in the query
+--   fix: write it: TIMESTAMP '2020-03-01 00:00:00'

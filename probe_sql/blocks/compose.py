@@ -13,6 +13,7 @@ from probe_sql.blocks.sums import Source, listed
 from probe_sql.loss import Loss
 from probe_sql.outside import Found
 from probe_sql.sql.lineage import Lineage, Origin
+from probe_sql.sql.script import undecided
 
 _LEAST_CONFIDENCE = 0.5  # a margin that holds less often is none
 _IN_PLACE = (
@@ -62,6 +63,7 @@ def composed(
     )
     any_margin = any(margin is not None for row in margins for margin in row)
     notices = [notice for step in program.steps for notice in _notices(step, blocks)]
+    notices += undecided(program.script)
     if derived and blocks:
         notices.append(f"computed from noisy values, without a margin: {', '.join(derived)}")
     return Answer(

@@ -13,6 +13,7 @@ from probe_sql.plan.brief import MORE, brief_lines
 from probe_sql.plan.explain import Explanation
 from probe_sql.sql.lineage import Lineage
 from probe_sql.sql.outer import shown_outer
+from probe_sql.sql.script import undecided
 from probe_sql.text import price, visible
 
 _KINDS = {"exact": "exact", "linear": "with a margin", "derived": "computed from noisy values"}
@@ -65,6 +66,7 @@ class Outline:
         left = "" if remaining is None else f" of your {price(remaining)}"
         total = f"Costs at most ε {price(self.epsilon_worst)}{left} in all."
         lines = [total.replace("ε", epsilon), *(line.strip() for line in self._shares())]
+        lines += [f"{sentence}." for sentence in undecided(self.program.script)]
         for name, explanation in self.blocks:
             lines += ["", f"{visible(name)}:"]
             inner = brief_lines(explanation, None, width - 2, epsilon)[:-1]
@@ -105,7 +107,7 @@ class Outline:
         for index, column in enumerate(self.program.columns):
             kind = self.lines.columns[index].kind if fits else "derived"
             text.append(f"{column.name}: {column.type}, {_KINDS[kind]}")
-        return text
+        return [*text, *undecided(self.program.script)]
 
     def _repr_html_(self) -> str:
         price = f"At most ε {self.epsilon_worst:.4g} is charged in all"

@@ -21,6 +21,7 @@ from probe_sql.sql.bound import (
     Truth,
     Value,
 )
+from probe_sql.sql.casts import as_count
 from probe_sql.sql.doubt import is_doubt
 from probe_sql.sql.expression import Expressions, Scope
 from probe_sql.sql.functions.aggregates import AGGREGATES
@@ -276,7 +277,8 @@ class Aggregates:
             instead = f"{name}({text_of(inner)})" if isinstance(inner, exp.Column) else None
             raise Refused(f"{name.upper()} takes one expression", instead=instead, span=span)
         if name in ("sum", "avg"):
-            argument = numeric(self._argument(node.this, clamped=True), name.upper())
+            argument = as_count(self._argument(node.this, clamped=True))
+            argument = numeric(argument, name.upper())
             present = self._present(node.this, argument)
             words = text_of(node.this)
             return Call(name, argument, condition, None, text, span, present, words)

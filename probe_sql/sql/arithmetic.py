@@ -233,3 +233,11 @@ def negate(value: Scalar, span: Span | None) -> Scalar:
     if isinstance(value.constant, Fraction):
         return constant_of(-value.constant, value.type, span)
     return arithmetic("-", constant_of(Fraction(0), BIGINT), numeric(value, "-"), span)
+
+
+def small_power(value: Scalar, times: int, span: Span | None) -> Scalar:
+    """A number multiplied by itself, so many factors in all."""
+    result = value
+    for _ in range(times - 1):
+        result = arithmetic("*", result, value, span)
+    return result.at(span)

@@ -31,10 +31,11 @@ from probe_sql.sql.keys import (
 )
 from probe_sql.sql.outputs import Outputs
 from probe_sql.sql.relation import Flattener, Relation, check_select
+from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import FromScope, Released, exact
 from probe_sql.sql.source import Source
-from probe_sql.sql.text import Statement, parse
+from probe_sql.sql.text import Statement, read, text_statement
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
 
@@ -46,7 +47,7 @@ _CLAUSES = (
 
 def bind_sql(sql: str, policy: Policy, parameters: Sequence[Any] = ()) -> BoundQuery:
     """Parse and bind one query; only `ProbeError`s come out, with the text underlined."""
-    return bind(parse(sql, parameters), policy)
+    return bind(text_statement(reshaped(read(sql, parameters), policy)), policy)
 
 
 def bind(
@@ -305,8 +306,12 @@ class _Binder:
         node = select.args.get(clause)
         if node is None:
             return None
-        value = node.expression
-        plain = not any(value for key, value in node.args.items() if key != "expression")
+        fetch = isinstance(node, exp.Fetch)  # FETCH FIRST 3 ROWS ONLY
+        value = node.args.get("count") if fetch else node.expression
+        how = node.args.get("limit_options")
+        ignored = ("count", "direction", "limit_options") if fetch else ("expression",)
+        plain = not any(value for key, value in node.args.items() if key not in ignored)
+        plain = plain and not (how and (how.args.get("percent") or how.args.get("with_ties")))
         good = (
             plain
             and isinstance(value, exp.Literal)

@@ -18,7 +18,8 @@ from sqlglot import exp
 
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.policy import Policy
-from probe_sql.sql.peel import has_windows, peeled
+from probe_sql.sql.grouping_sets import SET
+from probe_sql.sql.peel import has_parts_around, peeled
 from probe_sql.sql.relation import no_table
 from probe_sql.sql.script import (
     HOLE,
@@ -94,7 +95,7 @@ class _Splitter:
         self._source = text.source
         self._policy = policy
         self._blocks: list[Block] = []
-        self._by_span: dict[Span, Block] = {}
+        self._by_span: dict[tuple[Span | None, int], Block] = {}
         self._public: dict[str, None] = {}
         self._holes = 0
         self._shadow: Refused | None = None
@@ -132,7 +133,7 @@ class _Splitter:
                     fix="put it at the end of a SELECT that reads a private table",
                     span=clause.span,
                 )
-            old = top[0]
+            [old] = top
             if old.options:
                 raise SqlError("the block has two WITH ACCURACY clauses", span=clause.span)
             new = Block(
@@ -218,7 +219,7 @@ class _Splitter:
         node.set("with_", None)
         if not aggregates(node):
             return _Part("rows", node, holes=tuple(holes))
-        if has_windows(node):
+        if has_parts_around(node):
             inner, around = peeled(node, self._source)
             block = self._block(inner, tuple(holes), name, self._source.span(node))
             for table in around.find_all(exp.Table):
@@ -230,19 +231,18 @@ class _Splitter:
         self, node: exp.Select, holes: tuple[Hole, ...], name: str | None, span: Span | None
     ) -> Block:
         """A block, made when it is first met."""
-        if span is not None and span in self._by_span:
-            return self._by_span[span]
+        at = (span, node.meta.get(SET, 0))
+        if span is not None and at in self._by_span:
+            return self._by_span[at]
         if len(self._blocks) == MOST_BLOCKS:
             raise Refused(f"the query has more than {MOST_BLOCKS} private blocks", span=span)
         if sum(1 for _ in node.walk()) > _MOST_NODES:
             raise Refused("a private block is too large", fix="use fewer subqueries", span=span)
         number = len(self._blocks) + 1
-        taken = {normal_name(block.name) for block in self._blocks}
-        known = name if name is not None and normal_name(name) not in taken else f"block {number}"
-        block = Block(number, known, node, holes, span)
+        taken = name is None or normal_name(name) in {normal_name(b.name) for b in self._blocks}
+        block = Block(number, f"block {number}" if taken else str(name), node, holes, span)
         self._blocks.append(block)
-        if span is not None:
-            self._by_span[span] = block
+        self._by_span[at] = block
         return block
 
     def _check_subqueries(self, node: exp.Select) -> None:

@@ -75,6 +75,12 @@ def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
     return stepped(found) if target.kind is Kind.INTEGER else found
 
 
+def as_count(value: Scalar) -> Scalar:
+    """A truth value as 1 or 0, as DuckDB sums it; anything else as it is."""
+    truth = value.type.kind is Kind.BOOLEAN
+    return cast(value, "INTEGER", value.span) if truth else value
+
+
 def _scaled_ends(value: Scalar) -> tuple[Fraction | None, Fraction | None]:
     """The interval before rounding: DuckDB scales a DOUBLE in DOUBLE, which rounds as well."""
     if value.type.kind is not Kind.FLOAT:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals
-from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate
+from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate, small_power
 from probe_sql.sql.casts import cast
 from probe_sql.sql.choice import choice, coalesced
 from probe_sql.sql.compare import compare, membership
@@ -24,16 +24,19 @@ from probe_sql.sql.functions.row import Row
 from probe_sql.sql.moments import between_timestamps, difference, interval, moved, whole_days
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
-from probe_sql.sql.unsupported import UNSUPPORTED, check_growth, check_parts
+from probe_sql.sql.texts import joined
+from probe_sql.sql.unsupported import check_parts, unknown
 from probe_sql.sql.widths import width_bucket
 from probe_sql.text import normal_name
-from probe_sql.types import VARCHAR, Kind
+from probe_sql.types import Kind
 
 
 class Scope(Protocol):
     """What names mean at one clause of the query."""
 
     def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar: ...
+
+    def could_be(self, name: str) -> bool: ...
 
 
 _CALLS: dict[type[exp.Expr], Row] = {node: row for row in FUNCTIONS.values() for node in row.nodes}
@@ -55,34 +58,22 @@ class Expressions:
             return handler(self, node, span)
         if type(node) in _CALLS:
             return self._call(node, _CALLS[type(node)], span)
-        raise self.unknown(node, span)
+        raise unknown(node, self.source, span)
+
+    def beside(self, node: exp.Expr) -> Scalar:
+        """What a value is compared with; a text in double quotes, where no column is like it."""
+        span = self.source.span(node)
+        if isinstance(node, exp.Column) and not node.table and node.this.args.get("quoted"):
+            quoted = span is not None and self.source.sql[span.start] == '"'
+            if quoted and not self.scope.could_be(node.name):
+                return literals.text(node.name, span)
+        return self.bind(node)
 
     def condition(self, node: exp.Expr) -> Scalar:
         """A boolean expression; conditions always read the raw values, not clamped ones."""
         binder = replace(self, clamped=False)
         value = binder.bind(node)
         return require(value, Kind.BOOLEAN, "a condition")
-
-    def unknown(self, node: exp.Expr, span: Span | None) -> Exception:
-        """The refusal of a node that nothing binds, by its name."""
-        if isinstance(node, exp.AggFunc):
-            return SqlError(
-                f"an aggregate ({node.sql_name().lower()}) cannot stand here",
-                why="aggregates belong to SELECT and HAVING",
-                fix="move the condition to HAVING",
-                span=span,
-            )
-        name, why, fix = UNSUPPORTED.get(type(node), (None, None, None))
-        if name is None and isinstance(node, exp.Func):
-            name = f"the function {self.source.name_at(span) or node.sql_name().lower()}"
-        what = name or f"the expression {node.key.upper()}"
-        span = span or self.source.find(what)
-        return Refused(
-            f"{what} is not allowed here",
-            why=why or "whatever is not known to be total and deterministic is refused",
-            fix=fix or "compute the column in a view that the data owner declares",
-            span=span,
-        )
 
     def _call(self, node: exp.Expr, row: Row, span: Span | None) -> Scalar:
         check_parts(node, (*row.parts, *row.ignored), self.source, row.name)
@@ -99,7 +90,7 @@ def _comparison(op: str) -> Handler:
         raw = replace(binder, clamped=False)
         if isinstance(node.expression, exp.Interval) and isinstance(node.this.unnest(), exp.Sub):
             raise between_timestamps(op, node.this.unnest(), node.expression, span)
-        return compare(op, raw.bind(node.this), raw.bind(node.expression), span)
+        return compare(op, raw.bind(node.this), raw.beside(node.expression), span)
 
     return apply
 
@@ -117,6 +108,8 @@ def _arithmetic(op: str) -> Handler:
         if op == "-" and first.type.temporal and last.type.temporal:
             ends = [side.sql(dialect="duckdb") for side in (node.expression, node.this)]
             return difference(first, last, ends, span)
+        if op == "+" and first.type.kind is last.type.kind is Kind.TEXT:
+            return joined(first, last, span)
         days = whole_days(first, last) if op in "+-" else None
         if days is not None:
             return moved(first, days if op == "+" else -days, span)
@@ -192,6 +185,16 @@ def _div(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     return divide(binder.bind(node.this), binder.bind(node.expression), span)
 
 
+def _power(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
+    """A small power, multiplied out: its ends are known, so it cannot overflow."""
+    check_parts(node, ("this", "expression"), binder.source, "power")
+    times = node.expression.name if isinstance(node.expression, exp.Literal) else ""
+    if times not in ("1", "2", "3", "4"):
+        raise unknown(node, binder.source, span)
+    value = numeric(binder.bind(node.this), "power")
+    return small_power(value, int(times), span)
+
+
 def _whole(op: str) -> Handler:
     def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
         check_parts(node, ("this", "expression"), binder.source, op)
@@ -202,16 +205,7 @@ def _whole(op: str) -> Handler:
 
 def _dpipe(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expression", "safe"), binder.source, "||")
-    values = [require(binder.bind(n), Kind.TEXT, "||") for n in (node.this, node.expression)]
-    ast = exp.DPipe(this=paren(values[0].ast), expression=paren(values[1].ast), safe=False)
-    check_growth(ast, span)
-    return Scalar(
-        ast,
-        VARCHAR,
-        span,
-        nullable=any(v.nullable for v in values),
-        private=any(v.private for v in values),
-    )
+    return joined(binder.bind(node.this), binder.bind(node.expression), span)
 
 
 def _is(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -229,8 +223,8 @@ def _between(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "low", "high"), binder.source, "BETWEEN")
     raw = replace(binder, clamped=False)
     value = raw.bind(node.this)
-    low = compare(">=", value, raw.bind(node.args["low"]), span)
-    high = compare("<=", value, raw.bind(node.args["high"]), span)
+    low = compare(">=", value, raw.beside(node.args["low"]), span)
+    high = compare("<=", value, raw.beside(node.args["high"]), span)
     return predicate(exp.And(this=low.ast, expression=high.ast), [low, high], span)
 
 
@@ -244,13 +238,13 @@ def _in(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
         )
     check_parts(node, ("this", "expressions"), binder.source, "IN")
     raw = replace(binder, clamped=False)
-    return membership(raw.bind(node.this), [raw.bind(n) for n in node.expressions], span)
+    return membership(raw.bind(node.this), [raw.beside(n) for n in node.expressions], span)
 
 
 def _like(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     check_parts(node, ("this", "expression", "negate"), binder.source, "LIKE")
     value = require(binder.bind(node.this), Kind.TEXT, "LIKE")
-    pattern = binder.bind(node.expression)
+    pattern = binder.beside(node.expression)
     constant_text(pattern, "LIKE")
     ast: exp.Expr = type(node)(this=paren(value.ast), expression=pattern.ast)
     if node.args.get("negate"):
@@ -269,7 +263,7 @@ def _case(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
         if subject is None:
             tests.append(binder.condition(branch.this))
         else:
-            tests.append(compare("=", subject, raw.bind(branch.this), span))
+            tests.append(compare("=", subject, raw.beside(branch.this), span))
         values.append(binder.bind(branch.args["true"]))
     default = node.args.get("default")
     if default is not None:
@@ -431,6 +425,7 @@ OPERATORS = (
     Operator("numbers", "`/`", _div, (exp.Div,)),
     Operator("numbers", "`//` of whole numbers", _whole("//"), (exp.IntDiv,)),
     Operator("numbers", "`%` of whole numbers", _whole("%"), (exp.Mod,)),
+    Operator("numbers", "`power(x, n)` or `x ** n` with n from 1 to 4", _power, (exp.Pow,)),
     Operator("numbers", "`width_bucket(x, low, high, n)`", _width_bucket, (exp.WidthBucket,)),
     Operator("texts", "`||`", _dpipe, (exp.DPipe,)),
     Operator("texts", "`x [NOT] LIKE literal`", _like, (exp.Like,)),

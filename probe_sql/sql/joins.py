@@ -79,8 +79,10 @@ class Joins:
         if outer and item.public is None:
             raise Refused(
                 "a private table may not stand on the right of a LEFT JOIN",
-                why="rows without a match would belong to nobody",
-                fix="start FROM with the private table",
+                why="a public row without a private one would count, and belongs to nobody",
+                fix=f"count a column of it, as count({item.name}.column), and nothing that looks "
+                "for NULL; or JOIN",
+                instead=_inner(self.source, span),
                 span=span,
             )
         if item.public is not None:
@@ -270,6 +272,15 @@ def check_join(join: exp.Join, source: Source) -> None:
             fix="use JOIN or LEFT JOIN to a public table on its key",
             span=source.span(join),
         )
+
+
+def _inner(source: Source, span: Span | None) -> str | None:
+    """An outer join as it is written, without the words that make it one."""
+    if span is None:
+        return None
+    written = source.sql[span.start : span.end]
+    at = written.upper().find("JOIN")
+    return written[at:] if at >= 0 else None
 
 
 def _side(join: exp.Join) -> str:

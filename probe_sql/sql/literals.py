@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -22,6 +23,7 @@ from probe_sql.types import (
     parse_type,
 )
 
+_PLAIN_NUMBER = re.compile(r"\s*[+-]?\d{1,18}(\.\d{1,18})?\s*")
 NULL_TYPE = SqlType(Kind.NULL, "NULL")
 
 
@@ -97,11 +99,29 @@ def moment(value: date | datetime, span: Span | None) -> Scalar:
     return Scalar(literal, type_, span=span, nullable=False, constant=value)
 
 
+_TRUTHS = {"true": True, "false": False, "t": True, "f": False, "1": True, "0": False}
+
+
 def coerce(value: Scalar, target: SqlType) -> Scalar:
-    """A text constant beside a date or timestamp becomes one; anything else stays."""
-    if isinstance(value.constant, str) and value.type.kind is Kind.TEXT and target.temporal:
+    """A constant beside a value of another type, as DuckDB reads it there; anything else stays.
+
+    A text beside a date, a number or a truth value is one, and 1 or 0 beside a truth value too.
+    """
+    written = value.constant
+    if target.kind is Kind.BOOLEAN and written in (0, 1) and value.type.kind is Kind.INTEGER:
+        return boolean(bool(written), value.span)
+    if not isinstance(written, str) or value.type.kind is not Kind.TEXT:
+        return value
+    if target.kind is Kind.BOOLEAN and written.strip().lower() in _TRUTHS:
+        return boolean(_TRUTHS[written.strip().lower()], value.span)
+    if target.numeric and _PLAIN_NUMBER.fullmatch(written):
+        negative = written.strip().startswith("-")
+        found = number(written.strip().lstrip("+-"), value.span)
+        assert isinstance(found.constant, Fraction)
+        return constant_of(-found.constant, found.type, value.span) if negative else found
+    if target.temporal:
         wanted = target
-        if target.kind is Kind.DATE and len(value.constant.strip()) > 10:
+        if target.kind is Kind.DATE and len(written.strip()) > 10:
             wanted = TIMESTAMP
-        return temporal(value.constant, wanted, value.span)
+        return temporal(written, wanted, value.span)
     return value

@@ -1,8 +1,10 @@
-"""Windows over the groups of a private block, parted from it: they compute on what it released.
+"""What a private block cannot compute itself, parted from it: it computes on what was released.
 
 `SELECT ward, count(*), rank() OVER (ORDER BY count(*) DESC) FROM stays GROUP BY ward` is the block
-`SELECT ward, count(*) FROM stays GROUP BY ward` and a SELECT around it. Its ORDER BY, LIMIT,
-QUALIFY and DISTINCT go with the windows.
+`SELECT ward, count(*) FROM stays GROUP BY ward` and a SELECT around it. So are functions that do
+not stand around values, as `CASE WHEN count(*) > 10 THEN 'many' END`, and conditions of HAVING on
+what is no threshold, as `stddev(age) > 10`: those become a WHERE on values as they were measured,
+and no bound on wrong groups is claimed. ORDER BY, LIMIT, QUALIFY and DISTINCT go with them.
 """
 
 from __future__ import annotations
@@ -12,18 +14,49 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from probe_sql.errors import SqlError
-from probe_sql.sql.aggregate import text_of
+from probe_sql.sql import build
+from probe_sql.sql.aggregate import holds_aggregate, text_of
+from probe_sql.sql.around import NAMES
+from probe_sql.sql.doubt import is_doubt
+from probe_sql.sql.grouping_sets import SET
+from probe_sql.sql.joins import conjuncts
 from probe_sql.sql.relation import check_select
-from probe_sql.sql.script import OWN
+from probe_sql.sql.script import DECIDED, OWN
 from probe_sql.sql.source import Source
+from probe_sql.sql.spread import SPREADS
 from probe_sql.sql.unsupported import check_parts
 
-_INSIDE = ("from_", "joins", "where", "having")
+_INSIDE = ("from_", "joins", "where")
 _AROUND = ("distinct", "qualify", "windows", "order", "limit", "offset")
 
 
-def has_windows(select: exp.Select) -> bool:
-    """Whether windows stand beside what the SELECT folds."""
+_BY_BLOCKS = (*NAMES, exp.Alias, exp.Paren, exp.Neg, exp.Ordered, exp.Order)
+_IN_HAVING = (
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Coalesce, exp.Nullif, exp.Round,
+    exp.Cast, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.And,
+    exp.Or, exp.Not, exp.Is,
+)  # fmt: skip
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_ORDERED = (exp.Min, exp.Max, exp.Median, exp.PercentileDisc, exp.PercentileCont, exp.Quantile)
+
+
+def has_parts_around(select: exp.Select) -> bool:
+    """Whether windows stand beside what the SELECT folds, or what no block computes around it."""
+    if any(is_doubt(item) for item in select.expressions):
+        return False  # how sure a value is only the block itself can say
+    return (
+        _has_windows(select)
+        or any(map(_computed, [*select.expressions, *_ordering(select)]))
+        or any(_outside(part, select) for part in _conditions(select))
+    )
+
+
+def _ordering(select: exp.Select) -> list[exp.Expr]:
+    order = select.args.get("order")
+    return [] if order is None else list(order.expressions)
+
+
+def _has_windows(select: exp.Select) -> bool:
     parts = [*select.expressions, select.args.get("qualify"), select.args.get("order")]
     return any(
         isinstance(node, exp.Window)
@@ -31,6 +64,54 @@ def has_windows(select: exp.Select) -> bool:
         if part is not None
         for node in part.walk(prune=lambda one: isinstance(one, exp.Query))
     )
+
+
+def _computed(node: exp.Expr) -> bool:
+    """Whether something stands around an aggregate that no block computes."""
+    if _folds(node) or not holds_aggregate(node, {}):
+        return False
+    if isinstance(node, exp.Cast):
+        return not node.to.is_type(*exp.DataType.NUMERIC_TYPES) or _computed(node.this)
+    if isinstance(node, _BY_BLOCKS):
+        return any(_computed(part) for part in node.iter_expressions())
+    return not isinstance(node, exp.Window | exp.Anonymous | exp.IgnoreNulls)
+
+
+def _conditions(select: exp.Select) -> list[exp.Expr]:
+    having = select.args.get("having")
+    return [] if having is None else list(conjuncts(having.this))
+
+
+def _outside(part: exp.Expr, select: exp.Select) -> bool:
+    """Whether a condition of HAVING is no threshold, and is decided on released values."""
+    part = part.copy().transform(lambda node: _meant(node, select))
+    if select.args.get("group") is None:
+        return holds_aggregate(part, {})
+    if part.find(*SPREADS) is not None or not _threshold(part):
+        return True
+    return any(
+        comparison.find(*_ORDERED) is not None
+        and all(holds_aggregate(side, {}) for side in (comparison.this, comparison.expression))
+        for comparison in part.find_all(*_COMPARISONS)
+    )
+
+
+def _meant(node: exp.Expr, select: exp.Select) -> exp.Expr:
+    """What a name of the SELECT list stands for, where that is computed from aggregates."""
+    if isinstance(node, exp.Column) and not node.table:
+        for item in select.expressions:
+            named = isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower()
+            if named and holds_aggregate(item.this, {}):
+                return exp.Paren(this=item.this.copy())
+    return node
+
+
+def _threshold(node: exp.Expr) -> bool:
+    if _folds(node) or not holds_aggregate(node, {}):
+        return True
+    if isinstance(node, exp.Anonymous | exp.Window | exp.IgnoreNulls):
+        return True  # refused by name
+    return isinstance(node, _IN_HAVING) and all(map(_threshold, node.iter_expressions()))
 
 
 def peeled(select: exp.Select, source: Source) -> tuple[exp.Select, exp.Select]:
@@ -57,7 +138,7 @@ class _Peeler:
         return {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
 
     def both(self) -> tuple[exp.Select, exp.Select]:
-        allowed = ("expressions", "group", *_INSIDE, *_AROUND)
+        allowed = ("expressions", "group", "having", *_INSIDE, *_AROUND)
         check_select(self.select, allowed, self.source, "a private block")
         keys = self._keys()
         items = [self._around(item, keys) for item in self.select.expressions]
@@ -70,14 +151,24 @@ class _Peeler:
                 around.set(clause, [self._outer(one, keys) for one in part])
             elif part is not None:
                 around.set(clause, self._outer(part, keys))
+        conditions = _conditions(self.select)
+        moved = [part for part in conditions if _outside(part, self.select)]
+        if moved:
+            chosen = build.conjunction([self._outer(part, keys) for part in moved])
+            around.set("where", exp.Where(this=chosen))
+            around.meta[DECIDED] = " AND ".join(map(text_of, moved))
         block = exp.Select(
             expressions=[
                 self._same_span(exp.alias_(node.copy(), name, quoted=True), node)
                 for node, name in self.columns
             ]
         )
+        block.meta[SET] = self.select.meta.get(SET, 0)
         for clause in _INSIDE:
             block.set(clause, self.select.args.get(clause))
+        left = [part.copy() for part in conditions if part not in moved]
+        if left:
+            block.set("having", exp.Having(this=build.conjunction(left)))
         if keys:
             block.set("group", exp.Group(expressions=[key.copy() for key in keys]))
         return block, around

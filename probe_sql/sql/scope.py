@@ -96,6 +96,11 @@ class FromScope:
         others = [i for i in self.named.values() if self.has(i, name) and i not in merged]
         return [*merged[:1], *others]
 
+    def could_be(self, name: str) -> bool:
+        """Whether a column has this name, or one that it may be a slip of."""
+        known = [column for item in self.named.values() for column in item.columns()]
+        return bool(self.owners(name)) or suggest(name, known) is not None
+
     def has(self, item: Named, name: str) -> bool:
         return normal_name(name) in (normal_name(column) for column in item.columns())
 

@@ -14,6 +14,7 @@ from probe_sql.sql.source import Source
 
 OWN = "probe_sql_"
 BLOCK = "probe_sql_block_"  # and a number: the table of a block outside
+DECIDED = "probe_sql_decided"  # on a SELECT outside: what of HAVING is decided there
 HOLE = "probe_sql_hole_"  # and a number: what an outer query gives to a block
 
 
@@ -70,6 +71,17 @@ class Script:
     def bare(self) -> bool:
         """Whether the answer is that of the last block, with nothing done to it."""
         return bool(self.blocks) and shows(self.outer) == self.blocks[-1].table
+
+
+def undecided(script: Script) -> list[str]:
+    """Sentences on conditions of HAVING that are no thresholds, which no block decides."""
+    queries = [script.outer, *(hole.query for block in script.blocks for hole in block.holes)]
+    told = [node.meta[DECIDED] for q in queries for node in q.walk() if DECIDED in node.meta]
+    return [
+        f"{text} is decided on values as they were measured: how many groups are wrong or missing "
+        "is not bounded"
+        for text in dict.fromkeys(told)
+    ]
 
 
 def everything_of(table: str) -> exp.Select:

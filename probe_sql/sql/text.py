@@ -22,6 +22,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.sql.clauses import Clause, options, split_accuracy, split_inner
 from probe_sql.sql.source import CLOSE, OPEN, Source
+from probe_sql.sql.spelling import parser, plain_names, respelt
 
 MAX_LENGTH = 100_000
 _FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.FROM)
@@ -108,6 +109,7 @@ def _read(sql: str, parameters: Sequence[Any]) -> Text:
     if not tokens:
         raise SqlError("the query is empty", fix="SELECT ... FROM ... GROUP BY ... HAVING ...")
     _check_depth(source, tokens)
+    tokens = respelt(sql, tokens)
     tokens = _fill(source, tokens, parameters)
     if explained is not None and tokens[0].text.upper() in ("ANALYZE", "ANALYSE"):
         raise Refused(
@@ -257,9 +259,8 @@ def _query(source: Source, tokens: Sequence[Token]) -> exp.Query:
     if tokens[0].token_type not in _FIRST:
         # The parser would fall back to a command, and log the text.
         raise _not_a_select(source, tokens, None)
-    dialect = DuckDB()
     try:
-        trees = dialect.parser().parse(list(tokens), source.sql)
+        trees = parser().parse(list(tokens), source.sql)
     except ParseError as error:
         raise _syntax_error(source, tokens, error) from None
     except (
@@ -279,7 +280,7 @@ def _query(source: Source, tokens: Sequence[Token]) -> exp.Query:
         tree = tree.this
     if isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
         _check_tree(source, tree)
-        return tree
+        return plain_names(tree, source)
     raise _not_a_select(source, tokens, tree)
 
 

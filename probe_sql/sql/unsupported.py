@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from probe_sql.errors import Refused, Span
+from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql.source import Source
 
 MOST_TIMES = 64  # the longest text of a row, so many times over
@@ -133,3 +133,24 @@ def check_parts(node: exp.Expr, allowed: tuple[str, ...], source: Source, what: 
             why="whatever is not fully understood is refused, never ignored",
             span=source.span(node),
         )
+
+
+def unknown(node: exp.Expr, source: Source, span: Span | None) -> Exception:
+    """The refusal of a node that nothing binds, by its name."""
+    if isinstance(node, exp.AggFunc):
+        return SqlError(
+            f"an aggregate ({node.sql_name().lower()}) cannot stand here",
+            why="aggregates belong to SELECT and HAVING",
+            fix="move the condition to HAVING",
+            span=span,
+        )
+    name, why, fix = UNSUPPORTED.get(type(node), (None, None, None))
+    if name is None and isinstance(node, exp.Func):
+        name = f"the function {source.name_at(span) or node.sql_name().lower()}"
+    what = name or f"the expression {node.key.upper()}"
+    return Refused(
+        f"{what} is not allowed here",
+        why=why or "whatever is not known to be total and deterministic is refused",
+        fix=fix or "compute the column in a view that the data owner declares",
+        span=span or source.find(what),
+    )

@@ -72,13 +72,13 @@ def test_flags_stand_below_the_clause(run: Run) -> None:
 
 @pytest.mark.usefixtures("clinic")
 def test_an_error_is_underlined_and_exits_with_1(run: Run) -> None:
-    sql = "SELECT disease FROM patients\nGROUP BY disease\nHAVING stddev(age) > 5"
+    sql = "SELECT disease FROM patients\nGROUP BY disease\nHAVING mode(age) > 5"
     ended = run("query", *DB, sql)
     assert (ended.code, ended.out) == (1, "")
     lines = ended.err.splitlines()
     shown, marked = (lines[i + k] for k in (1, 2) for i in [lines.index("  |")])
-    assert shown == "3 | HAVING stddev(age) > 5"
-    assert shown[marked.index("^") : marked.rindex("^") + 1] == "stddev(age)"
+    assert shown == "3 | HAVING mode(age) > 5"
+    assert shown[marked.index("^") : marked.rindex("^") + 1] == "mode(age)"
     assert "\x1b" not in ended.err
     assert "Traceback" not in ended.err
 

@@ -26,6 +26,7 @@ from probe_sql.plan.tally import Threshold
 from probe_sql.sql.bind import bind
 from probe_sql.sql.blocks import take_apart
 from probe_sql.sql.outer import check_outer, render_outer
+from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.script import Script
 from probe_sql.sql.text import Statement
 from probe_sql.sql.text import read as read_text
@@ -66,7 +67,8 @@ def read(path: Path) -> Golden:
 def outcome(golden: Golden) -> list[str]:
     """What the engine makes of the query: the lines of an expectation."""
     try:
-        script = take_apart(read_text(golden.body, golden.parameters), policy())
+        text = reshaped(read_text(golden.body, golden.parameters), policy())
+        script = take_apart(text, policy())
         if script is not None:
             return list(_script(script))
         plan = make_plan(golden.body, policy(), golden.parameters, **golden.options)

@@ -16,6 +16,7 @@ from probe_sql.sql.forms.call import NoForm
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.functions.aggregates import AGGREGATES
 from probe_sql.sql.functions.arguments import PART_NAMES, Want
+from probe_sql.sql.functions.elsewhere import ELSEWHERE
 from probe_sql.sql.functions.row import Row
 from probe_sql.sql.functions.time import PARTS
 from probe_sql.types import BIGINT, BOOLEAN, TIMESTAMP, VARCHAR, SqlType
@@ -71,6 +72,18 @@ def operators() -> str:
         written = [row.written.replace("|", "\\|") for row in OPERATORS if row.group == group]
         lines.append(f"| {group} | {', '.join(written)} |")
     return "\n".join(lines)
+
+
+def elsewhere() -> str:
+    """The table of what other systems call functions."""
+    lines = ["| elsewhere | here | also called |", "|---|---|---|"]
+    rows: dict[tuple[str, str], list[str]] = {}
+    for row in ELSEWHERE.values():
+        rows.setdefault((row.written, row.means), []).append(row.name)
+    for (written, means), names in rows.items():
+        others = [name for name in names if name != written.partition("(")[0].upper()]
+        lines.append(f"| `{written}` | {means} | {', '.join(f'`{name}`' for name in others)} |")
+    return "\n".join(line.replace("|  |", "| |") for line in lines)
 
 
 def aggregates() -> str:
@@ -160,7 +173,12 @@ def _filled(text: str, start: str, end: str, parts: dict[str, str]) -> str:
 
 def page() -> str:
     """docs/dialect.md as it should be."""
-    parts = {"aggregates": aggregates(), "operators": operators(), "functions": functions()}
+    parts = {
+        "aggregates": aggregates(),
+        "operators": operators(),
+        "functions": functions(),
+        "elsewhere": elsewhere(),
+    }
     return _filled(
         PAGE.read_text(encoding="utf-8"), "<!-- {}: from the table -->", "<!-- end of {} -->", parts
     )

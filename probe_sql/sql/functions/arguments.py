@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals
+from probe_sql.sql.casts import cast
 from probe_sql.sql.scalar import Scalar, article, cast_to, integer_literal, numeric
 from probe_sql.types import TIMESTAMP, VARCHAR, Kind, SqlType
 
@@ -95,6 +96,8 @@ def require(value: Scalar, kind: Kind, where: str) -> Scalar:
         return replace(value, ast=cast_to(value.ast, VARCHAR.name), type=VARCHAR)
     if value.type.kind in (kind, Kind.NULL) or not value.known:
         return value
+    if kind is Kind.TEXT and value.type.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return cast(value, VARCHAR.name, value.span)  # '2020-03-01', which is one way to write it
     raise SqlError(
         f"{where} needs {article(SqlType(kind, str(kind)))}, and this is {article(value.type)}",
         fix=f"CAST it to {kind.upper()}" if kind is Kind.TEXT else None,

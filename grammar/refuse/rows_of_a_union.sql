@@ -1,5 +1,5 @@
--- Rows are not shown beside blocks either.
-SELECT ward FROM stays GROUP BY ward HAVING count(*) > 10 UNION SELECT ward FROM stays
+-- UNION ALL shows each row, and those of a private table are not shown.
+SELECT ward FROM stays GROUP BY ward HAVING count(*) > 10 UNION ALL SELECT ward FROM stays
 
 -- expect:
 --   error: Refused

@@ -1,0 +1,9 @@
+-- count(*) would count the public row itself.
+SELECT w.ward, count(*) FROM wards w LEFT JOIN stays s ON s.ward = w.ward GROUP BY w.ward
+
+-- expect:
+--   error: Refused
+--   what: a private table may not stand on the right of a LEFT JOIN
+--   at: LEFT JOIN stays s ON s.ward = w.ward
+--   fix: count a column of it, as count(s.column), and nothing that looks for NULL; or JOIN
+--   instead: JOIN stays s ON s.ward = w.ward

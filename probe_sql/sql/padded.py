@@ -1,0 +1,90 @@
+"""An outer join that keeps public rows without a private one, as the inner join that counts alike.
+
+`zones z LEFT JOIN trips t ON t.zone = z.zone` adds a row of NULLs for a zone without trips. Every
+group of the domain is asked for anyway, so that row matters only to what counts it.
+
+Rests on: each aggregate skips a row whose private columns are all NULL, and WHERE drops it or does
+not look at them.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from probe_sql.policy.policy import Policy
+from probe_sql.sql.joins import conjuncts
+from probe_sql.sql.script import sources_of, subqueries_of
+from probe_sql.text import normal_name
+
+# What may be something else than NULL though a part of it is NULL.
+_SEES_NULL = (
+    exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Or,
+    exp.Not, exp.Concat, exp.Greatest, exp.Least, exp.Anonymous, exp.Query,
+)  # fmt: skip
+
+
+def without_padding(select: exp.Select, policy: Policy) -> None:
+    """Make an inner join of an outer one that keeps public rows, where both count alike."""
+    joins = select.args.get("joins") or []
+    private = [s for s in sources_of(select) if _private(s, policy)]
+    if len(private) != 1 or not joins or subqueries_of(select):
+        return
+    [table] = private
+    kept = [join for join in joins if _keeps(join, table, select)]
+    if len(kept) == 1 and _same(select, table, policy):
+        kept[0].set("side", None)
+        kept[0].set("kind", None)
+
+
+def _private(source: exp.Expr, policy: Policy) -> bool:
+    return isinstance(source, exp.Table) and policy.find_table(source.name) is not None
+
+
+def _keeps(join: exp.Join, table: exp.Expr, select: exp.Select) -> bool:
+    """Whether the join may give rows without a private one."""
+    side = (join.args.get("side") or "").upper()
+    if side == "LEFT":
+        return join.this is table
+    joins = select.args["joins"]
+    before = [select.args["from_"].this, *(one.this for one in joins[: joins.index(join)])]
+    return side == "RIGHT" and any(one is table for one in before)
+
+
+def _same(select: exp.Select, table: exp.Expr, policy: Policy) -> bool:
+    declared = policy.find_table(table.name)
+    assert declared is not None
+    name = normal_name(table.alias_or_name)
+    own = {normal_name(column) for column in declared.columns}
+
+    def ours(column: exp.Column) -> bool:
+        return normal_name(column.table) == name if column.table else (
+            normal_name(column.name) in own
+        )  # fmt: skip
+
+    def strict(node: exp.Expr) -> bool:
+        """Whether it is NULL where all private columns are."""
+        reads = any(map(ours, node.find_all(exp.Column)))
+        return reads and node.find(*_SEES_NULL) is None
+
+    def skips(aggregate: exp.Expr) -> bool:
+        if isinstance(aggregate, exp.CountIf):
+            return strict(aggregate.this)
+        inner = aggregate.this
+        if isinstance(aggregate, exp.Sum | exp.Count) and isinstance(inner, exp.Case):
+            other = inner.args.get("default")
+            nothing = other is None or isinstance(other, exp.Null) or (
+                isinstance(aggregate, exp.Sum) and other.sql() == "0"
+            )  # fmt: skip
+            return nothing and inner.this is None and all(strict(b.this) for b in inner.args["ifs"])
+        if isinstance(inner, exp.Distinct):
+            return all(strict(one) for one in inner.expressions)
+        return isinstance(inner, exp.Expr) and not isinstance(inner, exp.Star) and strict(inner)
+
+    where = select.args.get("where")
+    looked = [] if where is None else list(conjuncts(where.this))
+    filters = [part for part in looked if any(map(ours, part.find_all(exp.Column)))]
+    parts = [*select.expressions, select.args.get("having"), select.args.get("order")]
+    found = [one for p in parts if p is not None for one in p.find_all(exp.AggFunc, exp.Window)]
+    grouped = select.args.get("group") is not None
+    good = all(isinstance(one, exp.AggFunc) and skips(one) for one in found)
+    return grouped and good and all(strict(part) for part in filters)

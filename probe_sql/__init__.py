@@ -112,6 +112,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext probe_sql`: the magics `%probe` and `%%probe`."""
+    import_module("probe_sql.notebook").load(shell)
+
+
 def __dir__() -> list[str]:
     """Names in use plus the exports that are not loaded yet."""
     return sorted({*globals(), *__all__})

@@ -8,6 +8,7 @@ from typing import Any
 
 from probe_sql import arguments
 from probe_sql.answer.compose import returned_groups
+from probe_sql.card import card, table
 from probe_sql.database import Database
 from probe_sql.errors import ProgrammingError, Refused
 from probe_sql.policy import Policy, PublicTable, Table, use_of
@@ -22,6 +23,17 @@ class Catalogue:
     tables: Mapping[str, Sequence[str]]
     keys: Callable[[str, str], Sequence[Any]] = field(default=lambda table, column: ())  # noqa: ARG005
     functions: Sequence[str] = (*NAMES, *ENDS, CERTAIN)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {', '.join(columns)}" for name, columns in self.tables.items())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The tables and columns, where IPython would show the parts."""
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        rows = [(name, ", ".join(columns)) for name, columns in self.tables.items()]
+        return str(card("What can be asked", table(("table", "columns"), rows, long=1)))
 
     @classmethod
     def of(cls, policy: Policy, keys: Callable[[str, str], Sequence[Any]]) -> Catalogue:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
-from probe_sql import arguments
+from probe_sql import arguments, remote
 from probe_sql.again import Again
 from probe_sql.algorithms import guarantees
 from probe_sql.algorithms.sentences import Listed, sentence
@@ -31,6 +31,7 @@ from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, plan_bound
 from probe_sql.plan.tally import Engine
 from probe_sql.policy import Policy, load_policy
+from probe_sql.remote import RemoteConnection
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.sql.bind import bind
 from probe_sql.sql.blocks import take_apart
@@ -46,13 +47,28 @@ from probe_sql.vault.sources import Spark, identity, is_remote
 from probe_sql.walk import Progress, denied_unread, walk
 
 
+@overload
+def connect(source: str, *, password: str | None = None) -> RemoteConnection: ...
+
+
+@overload
 def connect(
     source: Any,
     policy: Policy | str | os.PathLike[str],
     *,
     analyst: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
-) -> Connection:
+) -> Connection: ...
+
+
+def connect(
+    source: Any,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    *,
+    analyst: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    password: str | None = None,
+) -> Connection | RemoteConnection:
     """Open a database, file or frame for private queries under a policy.
 
     `source` is the path of a DuckDB database, of Parquet or CSV files (globs too), an Arrow
@@ -60,7 +76,24 @@ def connect(
     database, a `Spark`, or a SparkSession. The ledger lies beside the database unless the
     policy or `ledger` names another place. Where the policy is a file and its owner changes it,
     the connection asks no more.
+
+    `probe://maria@host/clinic` is a database that somebody serves: it has its own policy, ledger
+    and users, so that nothing else is given but, perhaps, a password.
     """
+    if isinstance(source, str) and source.startswith(remote.SCHEME):
+        if policy is not None or analyst is not None or ledger is not None:
+            raise InterfaceError(
+                "a served database has its own policy, users and ledger",
+                fix='connect("probe://maria@host/clinic")',
+            )
+        return remote.connect(source, password)
+    if password is not None:
+        raise InterfaceError(
+            "a password is for a served database", fix='connect("probe://maria@host/clinic")'
+        )
+    if policy is None:
+        arguments.source(source)
+        raise InterfaceError("a policy is needed", fix="connect('clinic.duckdb', 'clinic.toml')")
     arguments.analyst(analyst)
     return Connection(open_database(source, policy, ledger), analyst, owner=True)
 
@@ -391,6 +424,7 @@ __all__ = [
     "Explanation",
     "Outline",
     "Progress",
+    "RemoteConnection",
     "Script",
     "Spark",
     "brief",

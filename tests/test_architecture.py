@@ -50,10 +50,12 @@ ROOMS = (
     "cursor",
     "database",
     "catalogue",
+    "remote",
     "again",
     "walk",
     "blocks",
     "session",
+    "notebook",
     "owner",
     "serve",
     "cli",
@@ -62,7 +64,7 @@ TOP = "probe_sql"  # the package itself: lazy exports and the version
 
 # Where the order alone would allow too much.
 ONLY = {
-    TOP: {"errors", "policy", "answer", "cursor", "session"},
+    TOP: {"errors", "policy", "answer", "cursor", "session", "notebook"},
     "__main__": {"cli"},
     "cli": {
         TOP,
@@ -103,10 +105,11 @@ RUNTIME_LIBRARIES = {
 }
 # Not dependencies: used where they are installed.
 OPTIONAL_LIBRARIES = {
+    "IPython": {"notebook"},
     "matplotlib": {"answer"},  # the extra `plot`
     "pandas": {"vault", "answer"},
     "polars": {"vault", "answer"},
-    "psycopg": {"vault"},  # the extra `postgres`
+    "psycopg": {"vault", "remote"},  # the extra `postgres`
     "py4j": {"vault"},  # comes with pyspark
     "pyarrow": {"vault", "answer"},
     "pyeda": {"logic"},  # the extra `pyeda`

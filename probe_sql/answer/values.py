@@ -63,6 +63,8 @@ class Answer(Content):
         if any(self.below):
             result["below"] = list(self.below)
             result["below_means"] = WHY_BELOW
+        if self.lines:
+            result["lines"] = [[line.column, line.value, line.text] for line in self.lines]
         if self.derived:
             result["derived"] = list(self.derived)
         if self.blocks is not None:

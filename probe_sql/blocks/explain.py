@@ -109,6 +109,10 @@ class Outline:
             text.append(f"{column.name}: {column.type}, {_KINDS[kind]}")
         return [*text, *undecided(self.program.script)]
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The text, where IPython would show the parts."""
+        printer.text(str(self))
+
     def _repr_html_(self) -> str:
         price = f"At most ε {self.epsilon_worst:.4g} is charged in all"
         parts = [

@@ -81,6 +81,10 @@ class Explanation:
     def __str__(self) -> str:
         return as_text(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The text, where IPython would show the parts."""
+        printer.text(str(self))
+
     def _repr_html_(self) -> str:
         return as_html(self)
 

@@ -60,7 +60,6 @@ def set_limits(connection: duckdb.DuckDBPyConnection, limits: Resources, spill: 
     """
     free = shutil.disk_usage(spill).free // limits.scans
     settings = [
-        "SET enable_progress_bar = false",
         "SET TimeZone = 'UTC'",
         "SET pandas_analyze_sample = 0",
         "SET autoinstall_known_extensions = false",
@@ -77,6 +76,11 @@ def set_limits(connection: duckdb.DuckDBPyConnection, limits: Resources, spill: 
         settings.append(f"SET threads = {limits.threads // limits.scans}")
     if memory is not None:
         settings.append(f"SET memory_limit = {literal(memory)}")
+    # Its bar tells how many rows there are. In a notebook without ipywidgets DuckDB has none, and
+    # raises where it is told to have none.
+    bar = "SELECT current_setting('enable_progress_bar')"
+    if connection.execute(bar).fetchall() != [(False,)]:
+        settings.append("SET enable_progress_bar = false")
     for setting in settings:
         connection.execute(setting)
 

@@ -203,7 +203,7 @@ def test_connect_is_secure_and_takes_no_seed(path: Path) -> None:
     with connect(path, POLICY, analyst="maria") as db:
         assert answered(db.sql(QUERY, algorithm="naive")).status == "answered"
     with pytest.raises(TypeError):
-        connect(path, POLICY, sampler=None)  # type: ignore[call-arg]
+        connect(path, POLICY, sampler=None)  # type: ignore[call-overload]
     with pytest.raises(ProbeError):
         db.sql(QUERY)
 

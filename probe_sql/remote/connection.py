@@ -1,0 +1,278 @@
+"""A connection to a served database, with the calls of one to a file."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from probe_sql import arguments, errors
+from probe_sql.accuracy import Accuracy
+from probe_sql.answer import Answer, Denied
+from probe_sql.answer.content import Row
+from probe_sql.catalogue import Catalogue
+from probe_sql.cursor import Cursor
+from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError, ProbeError
+from probe_sql.ledger import BudgetState, Entries, Entry
+from probe_sql.loss import Loss
+from probe_sql.options import updated
+from probe_sql.remote.address import Address
+from probe_sql.remote.told import (
+    DENIED,
+    RemoteExplanation,
+    answer_of,
+    blocks_of,
+    error_of,
+    same,
+)
+from probe_sql.remote.wording import move_place, numbered, words_of
+
+_STEP = 0.5  # seconds between two calls of a progress
+
+
+class _DeniedThere(Exception):
+    """The server denied the question: its last answer says why."""
+
+
+class RemoteConnection:
+    """A served database, for the analyst who logged in. Queries spend; everything else is free."""
+
+    def __init__(self, address: Address, link: Any) -> None:
+        self.address = address
+        self.analyst = address.user
+        self._link = link
+        self._asking = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<probe_sql.RemoteConnection {self.address}>"
+
+    def sql(
+        self, query: str, parameters: Sequence[Any] | None = (), *,
+        progress: Callable[[float], None] | None = None, **accuracy: Any,
+    ) -> Answer | RemoteExplanation:  # fmt: skip
+        """Answer a query, or explain it if it begins with EXPLAIN.
+
+        `progress` gets the seconds since the question was sent, from time to time; what it raises
+        cancels the question.
+        """
+        arguments.callback(progress)
+        given = arguments.parameters(parameters)
+        query = arguments.plain(query)
+        sent, shifts = numbered(query)
+        with self._asking, _Options(self, accuracy):
+            try:
+                names, rows = self._run(sent, given, progress)
+            except _DeniedThere:
+                return self._denied()
+            except ProbeError as error:
+                move_place(error, query, shifts)
+                if "SHOW probe.answer" in (error.fix or ""):
+                    error.released = blocks_of(self._last())
+                raise
+            if names == ["QUERY PLAN"]:
+                return RemoteExplanation([row[0] for row in rows])
+            return self._whole(query, rows)
+
+    def explain(
+        self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
+    ) -> RemoteExplanation:
+        """What a query would cost; free of charge."""
+        found = self.sql(f"EXPLAIN {arguments.plain(query)}", parameters, **accuracy)
+        assert isinstance(found, RemoteExplanation)
+        return found
+
+    @property
+    def budget(self) -> BudgetState:
+        """What may be spent, what was, and what remains for this analyst."""
+        rows = {row[0]: row[1:] for row in self._rows("SELECT * FROM probe.budget")}
+        own = next((row for name, row in rows.items() if name != "database"), None)
+        whole = rows["database"]
+        left = self._rows("SHOW probe.remaining")[0][0]
+        units = [Loss.asked(float(value)).units for value in (whole[0], whole[1], left)]
+        mine = [None] * 3 if own is None else [Loss.asked(float(each)).units for each in own]
+        return BudgetState(*units, *mine)
+
+    def ledger(self) -> Entries:
+        """What this analyst asked, when, and what it cost; never a result."""
+        rows = self._rows(
+            "SELECT number, time, sql, outcome, reserved, charged FROM probe.ledger ORDER BY number"
+        )
+        return Entries(
+            Entry(number, when, self.analyst, sql, "query", Loss.asked(float(reserved)).units,
+                  Loss.asked(float(charged)).units, outcome)
+            for number, when, sql, outcome, reserved, charged in rows
+        )  # fmt: skip
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The tables that can be asked, their columns and public keys."""
+        tables: dict[str, list[str]] = {}
+        for table, column in self._rows("SELECT table_name, column_name FROM probe.columns"):
+            tables.setdefault(table, []).append(column)
+        return Catalogue(tables, self.key_values)
+
+    def key_values(self, table: str, column: str, limit: int = 1000) -> tuple[Any, ...]:
+        """The first public keys of a column, free of charge; none where it has no own domain."""
+        fix = "db.key_values('patients', 'disease', 100)"
+        arguments.name(table, "table", fix)
+        arguments.name(column, "column", fix)
+        most = arguments.count(limit, "limit", fix)
+        name, of = (part.replace('"', '""') for part in (column, table))
+        try:
+            rows = self._rows(f'SELECT "{name}" FROM "{of}" GROUP BY "{name}" HAVING true')
+        except (errors.ProgrammingError, errors.Refused):
+            return ()
+        return tuple(row[0] for row in rows[:most])
+
+    def cursor(self) -> Cursor:
+        """A PEP 249 cursor for tools that expect one."""
+        self._open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Do nothing: queries change no data, and charges are durable at once."""
+        self._open()
+
+    def rollback(self) -> None:
+        """Refused: what was released cannot be taken back, so what it cost stays charged."""
+        raise NotSupportedError(
+            "a connection cannot be rolled back",
+            why="an answer that was seen cannot be unseen, so its epsilon stays charged",
+            fix="use commit(), which does nothing, or leave it out",
+        )
+
+    def interrupt(self) -> None:
+        """Cancel what this connection runs, from another thread."""
+        self._open()
+        self._link.cancel_safe()
+
+    def close(self) -> None:
+        """End the session at the server; safe to call twice."""
+        self._link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("policy", "saved", "plan", "question"):
+            raise NotSupportedError(
+                f"a served database has no {name}",
+                why="it stays with the server",
+                fix="db.catalogue, db.explain(...), db.ledger() and db.budget are there",
+            )
+        raise AttributeError(f"a connection to a server has no attribute {name!r}")
+
+    # --- what goes over the wire ---
+
+    def _run(
+        self, sent: str, given: Sequence[Any], progress: Callable[[float], None] | None
+    ) -> tuple[list[str], list[Row]]:
+        """Run one statement; a progress is called while it runs."""
+        if progress is None:
+            return self._statement(sent, given)
+        ended: list[Any] = []
+
+        def work() -> None:
+            try:
+                ended.append(self._statement(sent, given))
+            except BaseException as error:
+                ended.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        began = time.monotonic()
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(_STEP)
+                if thread.is_alive():
+                    progress(time.monotonic() - began)
+        except BaseException:
+            self._link.cancel_safe()
+            thread.join()
+            raise
+        [result] = ended
+        if isinstance(result, BaseException):
+            raise result
+        names, rows = result
+        return names, rows
+
+    def _statement(self, sent: str, given: Sequence[Any] = ()) -> tuple[list[str], list[Row]]:
+        self._open()
+        import psycopg
+
+        try:
+            with self._link.cursor() as cursor:
+                cursor.execute(sent, list(given) or None)
+                names = [column.name for column in cursor.description or ()]
+                return names, cursor.fetchall() if names else []
+        except psycopg.Error as error:
+            if error.sqlstate == DENIED:
+                raise _DeniedThere from None
+            raise error_of(error) from None
+
+    def _rows(self, sent: str) -> list[Row]:
+        return self._statement(sent)[1]
+
+    def _last(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._rows("SHOW probe.answer")[0][0])
+        return found
+
+    def _whole(self, query: str, rows: list[Row]) -> Answer:
+        """The whole answer to what was just asked, with margins, marks and promise.
+
+        The server keeps the last answer of a user: of another session it may be another one.
+        """
+        told = self._last()
+        asked = told.get("sql", "")
+        if words_of(asked) != words_of(query) or not same(told.get("rows", ()), rows):
+            raise OperationalError(
+                "the answer came without its margins",
+                why=f"another session of {self.analyst} asked at the same moment",
+                fix="ask again: an answer that is kept is free",
+            )
+        return answer_of(told, rows)
+
+    def _denied(self) -> Denied:
+        found = answer_of(self._last(), ())
+        assert isinstance(found, Denied)
+        return found
+
+    def _open(self) -> None:
+        if self._link.closed:
+            raise InterfaceError("the connection is closed", fix="connect again")
+
+
+class _Options:
+    """The accuracy of one question, set before it and given back after it."""
+
+    def __init__(self, connection: RemoteConnection, accuracy: Mapping[str, Any]) -> None:
+        updated(Accuracy(), accuracy)  # what is wrong is said here, as of a file
+        for name, value in accuracy.items():
+            if isinstance(value, Mapping):
+                raise NotSupportedError(
+                    f"{name} cannot be given by column to a server",
+                    fix=f"write WITH ACCURACY ({name} = (n = 50)) into the query",
+                )
+        self._connection = connection
+        self._accuracy = accuracy
+
+    def __enter__(self) -> None:
+        for name, value in self._accuracy.items():
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            quoted = text.replace("'", "''")
+            self._connection._statement(f"SET probe.{name} = '{quoted}'")
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection._link.closed:
+            return
+        for name in self._accuracy:
+            self._connection._statement(f"RESET probe.{name}")

@@ -1,0 +1,130 @@
+"""What a server says, as Python has it: answers from their JSON, explanations, and errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from probe_sql import errors
+from probe_sql.answer import Answer, Denied, Privacy
+from probe_sql.answer.content import Line, Replayed, Row
+from probe_sql.card import card, preformatted
+from probe_sql.errors import OperationalError, ProbeError, Span
+from probe_sql.loss import Loss
+
+DENIED = "PS001"
+_STATES: Mapping[str, type[ProbeError]] = {
+    "22000": errors.DataError, "22023": errors.AccuracyError, "42601": errors.SqlError,
+    "0A000": errors.Refused, "53400": errors.BudgetExhausted, "55000": errors.Stopped,
+    "57014": errors.Interrupted, "58030": errors.LedgerError,
+}  # fmt: skip
+
+
+class RemoteExplanation:
+    """EXPLAIN as the server says it: the text, and the most that can be charged."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = tuple(lines)
+
+    @property
+    def epsilon_worst(self) -> float | None:
+        """The most epsilon that can be charged, where the text has it as one number."""
+        found = re.search(r"at most epsilon ([0-9.e+-]+) is charged", str(self))
+        return float(found.group(1)) if found else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The text as a JSON-ready value."""
+        return {"text": str(self), "epsilon_worst": self.epsilon_worst}
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """The text, with its lines."""
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        most = self.epsilon_worst
+        title = "The plan" if most is None else f"At most ε {most:.4g} is charged"
+        return str(card(title, preformatted(self.lines)))
+
+
+def error_of(error: Any) -> ProbeError:
+    """An error of the server as the one that a file would raise."""
+    state, said = error.sqlstate, error.diag
+    if state is None:
+        return OperationalError("the connection to the server was lost", fix="connect again")
+    kind = _STATES.get(state, OperationalError)
+    found = kind(said.message_primary or "the server refused", why=said.message_detail,
+                 fix=said.message_hint)  # fmt: skip
+    if said.statement_position:
+        place = int(said.statement_position) - 1
+        found.span = Span(place, place + 1)
+    return found
+
+
+def answer_of(told: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
+    """An answer from its JSON; keys that JSON has no type for are those of the wire."""
+    privacy = told["privacy"]
+    replay = privacy.get("replay")
+    found = Privacy(
+        Loss.asked(privacy["epsilon"]) if privacy["epsilon"] else Loss.NOTHING,
+        privacy["epsilon_max"], privacy["fnr"], privacy["fpr"], privacy["algorithm"],
+        privacy["remaining"], privacy["guarantee"], privacy["unit"], privacy["min_entropy"],
+        fdr=privacy["fdr"], sentence=privacy["sentence"],
+        replay=None if replay is None else Replayed(replay["on"], replay["version"]),
+    )  # fmt: skip
+    columns = tuple(told["columns"])
+    if told["status"] == "denied":
+        notices = tuple(told.get("notices", ()))
+        return Denied(columns, (), (), found, notices, reason=told["reason"])
+    shown = _typed(told["rows"], rows)
+    return Answer(
+        columns,
+        shown,
+        _table(told.get("margins"), columns, shown),
+        found,
+        tuple(told.get("notices", ())),
+        tuple(told.get("marks", ())),
+        told.get("confidence"),
+        tuple(told.get("below", ())),
+        _typed(told.get("raw", told["rows"]), rows),
+        tuple(told.get("derived", ())),
+        tuple(blocks_of(told).items()) if "blocks" in told else None,
+        ranks=_table(told["ranks"], columns, shown) if "ranks" in told else (),
+        lines=tuple(Line(*line) for line in told.get("lines", ())),
+    )
+
+
+def blocks_of(told: Mapping[str, Any]) -> dict[str, Answer]:
+    return {block["name"]: answer_of(block, ()) for block in told.get("blocks", ())}
+
+
+def _typed(found: Sequence[Sequence[Any]], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Rows of JSON; where it has a text, the value that came over the wire, a date say."""
+    wire = rows or found
+    return tuple(
+        tuple(other if isinstance(one, str) else one for one, other in zip(line, sent, strict=True))
+        for line, sent in zip(found, wire, strict=True)
+    )
+
+
+def same(found: Sequence[Sequence[Any]], rows: Sequence[Row]) -> bool:
+    """Whether rows of JSON are those that came over the wire, as far as texts tell it."""
+    return len(found) == len(rows) and all(
+        not isinstance(one, str | int) or one == other or str(one) == str(other)
+        for line, sent in zip(found, rows, strict=True)
+        for one, other in zip(line, sent, strict=True)
+    )
+
+
+def _table(
+    found: Sequence[Sequence[Any]] | None, columns: Sequence[str], rows: Sequence[Row]
+) -> tuple[tuple[Any, ...], ...]:
+    if found is None:
+        return tuple((None,) * len(columns) for _ in rows)
+    return tuple(tuple(line) for line in found)

@@ -1,0 +1,171 @@
+"""The Python interface over the wire: the tests of a file, unchanged, and what a wire adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg")
+
+import probe_sql
+from probe_sql.answer import Answer, Denied
+from probe_sql.remote import Address, RemoteConnection, RemoteExplanation
+from probe_sql.remote.wording import numbered
+from tests.serve.conftest import PASSWORD, Running, Serve
+from tests.test_api import (  # noqa: F401 - collected here once more, for a connection to a server
+    test_a_closed_connection_says_so,
+    test_a_cursor_reads_an_answer_in_pieces,
+    test_a_denial_never_looks_like_an_empty_answer,
+    test_a_denial_raises_where_rows_alone_could_not_tell_it,
+    test_an_answer_spends_once_however_often_it_is_looked_at,
+    test_answers_cannot_be_changed,
+    test_frames_have_the_rows,
+    test_parameters_and_accuracy_reach_the_query,
+    test_what_makes_no_sense_here_is_refused_politely,
+)
+
+VALUES = "SELECT ward, count(*) AS n, avg(age) AS a, median(age) AS m FROM patients GROUP BY ward"
+COMMON = "SELECT admitted, count(*) AS n FROM patients GROUP BY admitted HAVING count(*) > 100"
+
+
+def address(running: Running, user: str = "maria", more: str = "sslmode=disable") -> str:
+    return f"probe://{user}@{running.host}:{running.port}/clinic?{more}"
+
+
+@pytest.fixture
+def db(serve: Serve) -> Iterator[RemoteConnection]:
+    """As `db` of the tests of a file: a clinic of its own, and maria."""
+    with probe_sql.connect(address(serve()), password=PASSWORD) as connection:
+        yield connection
+
+
+def answered(db: Any, query: str, **accuracy: Any) -> Answer:
+    answer = db.sql(query, **accuracy)
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def test_an_answer_is_whole(serve: Serve) -> None:
+    """Asked by a file's connection, it is the same: keys, values, margins, marks and promise."""
+    running = serve()
+    with probe_sql.connect(address(running), password=PASSWORD) as db:
+        for query in (VALUES, COMMON):
+            over = answered(db, query, epsilon=0.5)
+            again = answered(db, query, epsilon=0.5)
+            assert again.privacy.replay is not None
+            assert (again.rows, again.margins, again.marks) == (over.rows, over.margins, over.marks)
+        assert over.lines[0].text == "count(*) > 100"
+        assert over.privacy.sentence in str(over)
+        assert "psql" in over._repr_html_()
+    at = running.database
+    with probe_sql.connect(at, at.with_suffix(".toml"), analyst="maria") as here:
+        same = answered(here, query, epsilon=0.5)
+    assert same.rows == over.rows
+    assert same.raw == over.raw
+    assert same.margins == over.margins
+    assert same.marks == over.marks
+    assert same.privacy.guarantee == over.privacy.guarantee
+    assert [type(value) for value in same.rows[0]] == [type(value) for value in over.rows[0]]
+
+
+def test_what_is_wrong_is_the_error_of_a_file(db: RemoteConnection) -> None:
+    wrong = "SELECT ward, count(*) FROM patients WHERE age > ? GROUP BY wards"
+    with pytest.raises(probe_sql.ProgrammingError, match="no column 'wards'") as caught:
+        db.sql(wrong, (3,))
+    assert caught.value.span is not None
+    assert wrong[caught.value.span.start : caught.value.span.end] == "wards"
+    assert "^^^^^" in str(caught.value)
+    with pytest.raises(probe_sql.ProgrammingError, match="fnr"):
+        db.sql(COMMON, fnr=7)
+    with pytest.raises(probe_sql.NotSupportedError, match="by column"):
+        db.sql(VALUES, margin={"n": 5})
+    with pytest.raises(probe_sql.NotSupportedError, match="has no policy"):
+        _ = db.policy
+    assert db.budget.spent == 0
+
+
+def test_explaining_and_looking_around_are_free(db: RemoteConnection) -> None:
+    explained = db.explain(VALUES, epsilon=0.3)
+    assert isinstance(explained, RemoteExplanation)
+    assert explained.epsilon_worst == pytest.approx(0.3)
+    assert "psql" in explained._repr_html_()
+    assert "patients" in db.catalogue.tables
+    assert len(db.key_values("patients", "disease")) == 28
+    assert db.key_values("patients", "age") == ()
+    assert db.ledger() == ()
+    assert db.budget.spent == 0
+    assert db.budget.remaining > 0
+
+
+def test_an_option_is_of_one_question(db: RemoteConnection) -> None:
+    one = answered(db, VALUES, epsilon=0.25)
+    assert one.privacy.epsilon == pytest.approx(0.25)
+    assert db.explain(VALUES).epsilon_worst != pytest.approx(0.25)
+    denied = db.sql(VALUES, margin=1, epsilon=0.1)
+    assert isinstance(denied, Denied)
+    assert "buys margins of" in denied.reason
+    assert db.budget.analyst_spent == pytest.approx(0.25)
+    assert [entry.outcome for entry in db.ledger()] == ["answered"]
+
+
+def test_a_progress_that_raises_cancels_the_question(db: RemoteConnection) -> None:
+    seen: list[float] = []
+    answered(db, VALUES, epsilon=0.1, progress=seen.append)
+    assert seen == sorted(seen)
+
+
+def test_no_password_is_in_an_address_or_shown(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = serve()
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    with pytest.raises(probe_sql.InterfaceError, match="histories") as caught:
+        probe_sql.connect(f"probe://maria:{PASSWORD}@{running.host}:{running.port}/clinic")
+    assert PASSWORD not in str(caught.value)
+    with pytest.raises(probe_sql.OperationalError, match="was not let in") as other:
+        probe_sql.connect(address(running), password="wrong secret")
+    assert "wrong secret" not in str(other.value)
+    with probe_sql.connect(address(running), password=PASSWORD) as db:
+        shown = (repr(db), str(db), repr(db.address), repr(vars(db)), str(db.address))
+        assert not any(PASSWORD in text for text in shown)
+        assert (
+            repr(db)
+            == f"<probe_sql.RemoteConnection probe://maria@127.0.0.1:{running.port}/clinic>"
+        )
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    probe_sql.connect(address(running)).close()
+
+
+def test_a_server_that_cannot_be_verified_is_not_asked(serve: Serve) -> None:
+    """By default the certificate and the name of the host are verified: here there is none."""
+    running = serve()
+    with pytest.raises(probe_sql.OperationalError, match="could not be verified"):
+        probe_sql.connect(address(running, more=""), password=PASSWORD)
+    assert "authenticated" not in running.log
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["probe://", "probe://host/clinic", "probe://maria@host", "probe://maria@host:x/clinic",
+     "probe://maria@host/clinic?user=noor", "probe://maria@host/clinic#x"],
+)  # fmt: skip
+def test_an_address_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(probe_sql.InterfaceError):
+        Address.read(text)
+
+
+def test_verification_is_the_default_of_an_address() -> None:
+    settings = Address.read("probe://maria@host/clinic").settings
+    assert settings["sslmode"] == "verify-full"
+    assert "password" not in settings
+    assert Address.read("probe://m@h/c?sslmode=disable").settings["sslmode"] == "disable"
+
+
+def test_parameters_are_numbered_outside_of_texts() -> None:
+    query = "SELECT '?', \"?\" /* ? */ FROM t -- ?\nWHERE a = ? AND b = '''?' AND c = ?"
+    sent, places = numbered(query)
+    assert sent.count("$") == 2
+    assert [query[place] for place in places] == ["?", "?"]
+    assert sent.endswith("c = $2")

@@ -186,6 +186,17 @@ def test_so_many_and_no_more_are_under_way(open_ledger: OpenLedger) -> None:
         ledger.reserve(None, Loss.asked(1e-6), sql="")
 
 
+def test_what_others_have_under_way_counts_for_them(open_ledger: OpenLedger) -> None:
+    """Each login has holds of its own."""
+    ledger = open_ledger(budget=replace(BUDGET, holds=1))
+    maria, jo = ledger.login("maria"), ledger.login("jo")
+    maria.reserve(None, Loss.asked(1e-6), sql="")
+    jo.reserve(None, Loss.asked(1e-6), sql="")
+    for login in (maria, jo):
+        with pytest.raises(OperationalError, match="under way"):
+            login.reserve(None, Loss.asked(1e-6), sql="")
+
+
 def test_so_much_and_no_more_is_under_way(open_ledger: OpenLedger) -> None:
     """However few they are: together at most what the usual query costs, times their number."""
     ledger = open_ledger(budget=replace(BUDGET, per_query=0.125, holds=4))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probe_sql.errors import LedgerError, Stopped
-from probe_sql.ledger import Ledger
+from probe_sql.ledger import Ledger, anchors
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from tests.ledger.conftest import drawing
@@ -176,3 +177,35 @@ def test_another_users_original_is_not_ended(
     monkeypatch.setattr(os, "stat", owned)
     with pytest.raises(LedgerError, match="cannot be ended"):
         adopt(copy)
+
+
+def test_a_path_that_any_anchor_remembers_another_ledger_of_is_refused(
+    path: Path, open_ledger: OpenLedger
+) -> None:
+    """One that agrees beside one that does not."""
+    open_ledger(budget=OWN).close()
+    theirs = anchors.of(path, 0o600)[1].path
+    said = json.loads(theirs.read_text())
+    theirs.write_text(json.dumps(said | {"ledger": "another"}) + "\n")
+    with pytest.raises(LedgerError, match="another"):
+        adopt(path)
+
+
+def test_failures_that_are_known_here_are_not_counted_twice(
+    path: Path, open_ledger: OpenLedger, tmp_path: Path
+) -> None:
+    """Maria failed once before the copy and once after it, jo once before it."""
+    often = replace(OWN, failures=5)
+    with open_ledger(budget=often) as ledger:
+        fail(ledger.login("maria"))
+        fail(ledger.login("jo"))
+    copied = tmp_path / "copy" / path.name
+    copied.parent.mkdir()
+    copy_all(path, copied)
+    with open_ledger(budget=often) as ledger:
+        fail(ledger.login("maria"))
+        user = ledger.login("maria").user
+    with adopt(copied) as ledger:
+        recalled = [one.user for one in ledger.entries() if one.outcome == "recalled"]
+        assert recalled == [user]
+        ledger.audit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -11,7 +12,8 @@ import duckdb
 import pytest
 
 from probe_sql.answer import Answer
-from probe_sql.owner.caps import effects, left_out
+from probe_sql.owner.caps import caps, effects, left_out
+from probe_sql.policy import parse_policy
 from probe_sql.session import connect
 from tests.conftest import Run
 
@@ -76,6 +78,15 @@ def test_a_cap_leaves_out_less_and_costs_more_noise_the_higher_it_is() -> None:
         assert more.noise > one.noise
     assert left_out(1.0, 1) == 0.0  # nobody has two rows
     assert left_out(2.0, 3) == 0.125
+
+
+def test_the_table_of_the_guide_is_what_is_printed() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "unit.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"```text\n(if a person has .*?)```", guide, re.DOTALL)
+    policy = parse_policy(POLICY.format(cap=10, rows=500))
+    (found,) = caps(policy, 4.0)
+    printed = [line.rstrip() for line in found.lines()]
+    assert all(line in printed for line in told.splitlines())
 
 
 def test_check_shows_it_to_the_owner_who_guesses(people: tuple[Path, int, int], run: Run) -> None:

@@ -23,6 +23,7 @@ from probe_sql.loss import UNITS_PER_EPSILON, Loss
 from probe_sql.measuring import Meter, OverBudget
 from probe_sql.plan.account import group_losses
 from probe_sql.policy.model import Budget
+from probe_sql.vault.accounts import losses_of
 from probe_sql.vault.randomness import WordArray
 from tests.vault import clinic
 from tests.vault.desk import ALL, APART, TOGETHER, CountingWords, desk, mask, meter, reserved
@@ -375,3 +376,11 @@ def test_a_meter_cannot_be_copied(ledger: Ledger) -> None:
         with pytest.raises(TypeError):
             way(meter)
     assert repr(meter) == "<VaultMeter: epsilon 0 of 1 drawn>"
+
+
+def test_a_group_that_was_not_drawn_has_lost_nothing() -> None:
+    """Whatever a person weighs; what was drawn is rounded up."""
+    for rows, most in ((1, 0.75), (5, 3.75)):
+        none, some = losses_of(np.array([[0, 3], [0, 1]]), Fraction(1, 4), rows).tolist()
+        assert none == 0
+        assert most <= some <= most + 1e-9

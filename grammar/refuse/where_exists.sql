@@ -3,6 +3,6 @@ SELECT ward FROM stays WHERE EXISTS (SELECT 1 FROM stays) GROUP BY ward HAVING c
 
 -- expect:
 --   error: Refused
---   what: a SELECT shows rows of a private table
+--   what: a private row is compared with other private rows
 --   at: EXISTS (SELECT 1 FROM stays)
---   fix: aggregate them: SELECT count(*) FROM ...
+--   fix: declare a view in the database that joins them, with its unit; or ask for the keys first: column IN (SELECT key FROM ... GROUP BY key HAVING ...)

@@ -33,6 +33,7 @@ from probe_sql.sql.scalar import (
 from probe_sql.types import BIGINT, DOUBLE, Kind, SqlType, parse_type
 
 Interval = tuple[Fraction | None, Fraction | None]
+_MOST_IN_POWER = 40  # nodes of what is multiplied by itself
 
 
 def _interval_of(op: str, a: Interval, b: Interval) -> Interval:
@@ -237,6 +238,13 @@ def negate(value: Scalar, span: Span | None) -> Scalar:
 
 def small_power(value: Scalar, times: int, span: Span | None) -> Scalar:
     """A number multiplied by itself, so many factors in all."""
+    if sum(1 for _ in value.ast.walk()) > _MOST_IN_POWER:
+        raise Refused(
+            "power takes a short expression",
+            why="it is written out once for each factor",
+            fix="compute its base in a subquery, or in a view that the data owner declares",
+            span=span,
+        )
     result = value
     for _ in range(times - 1):
         result = arithmetic("*", result, value, span)

@@ -7,7 +7,7 @@ in a group of every set, so each set is charged by itself, as any block is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 from sqlglot import exp
 
@@ -35,7 +35,7 @@ def as_union(select: exp.Select, source: Source) -> exp.Query:
         return select
     if len(sets) > _MOST_SETS:
         raise Refused(
-            f"the grouping sets are {len(sets)}, and at most {_MOST_SETS} are asked at once",
+            f"there are more than {_MOST_SETS} grouping sets",
             why="each of them is a query of its own",
             fix="name fewer sets",
             span=source.span(group),
@@ -66,13 +66,16 @@ def _sets(select: exp.Select, group: exp.Group) -> list[_Set] | None:
         return None
     found: list[_Set] = [()]
     for node in listed:
-        found = [(*one, *other) for one in found for other in _of(select, node)]
+        every = ((*one, *other) for one in found for other in _of(select, node))
+        found = list(islice(every, _MOST_SETS + 1))
     return found
 
 
 def _of(select: exp.Select, node: exp.Expr) -> list[_Set]:
+    """At most one set more than may be asked: CUBE doubles them with each key."""
     if isinstance(node, exp.GroupingSets):
-        return [one for inner in node.expressions for one in _of(select, inner)]
+        every = (one for inner in node.expressions for one in _of(select, inner))
+        return list(islice(every, _MOST_SETS + 1))
     if not isinstance(node, exp.Rollup | exp.Cube):
         return [_keys(select, node)]
     parts = [_keys(select, inner) for inner in node.expressions]
@@ -80,8 +83,9 @@ def _of(select: exp.Select, node: exp.Expr) -> list[_Set]:
         chosen = [parts[:size] for size in range(len(parts), -1, -1)]
     else:
         sizes = range(len(parts), -1, -1)
-        chosen = [list(some) for size in sizes for some in combinations(parts, size)]
-    return [tuple(key for part in some for key in part) for some in chosen]
+        some = (list(one) for size in sizes for one in combinations(parts, size))
+        chosen = list(islice(some, _MOST_SETS + 1))
+    return [tuple(key for part in one for key in part) for one in chosen]
 
 
 def _keys(select: exp.Select, node: exp.Expr) -> _Set:

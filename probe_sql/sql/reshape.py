@@ -176,7 +176,16 @@ class _Shaper:
         if around and isinstance(parent, exp.Exists):
             self._exists(parent, inner, env)
             return
-        correlated = self._correlated(inner, env) if around else None
+        correlated = self._correlated(inner, env)
+        looks = isinstance(parent, exp.Exists) and self._shows_rows(inner, env)
+        if not around and (correlated is not None or looks):
+            raise Refused(
+                "a private row is compared with other private rows",
+                why="one person's rows would then decide about those of others, by any number",
+                fix="declare a view in the database that joins them, with its unit; or ask for the "
+                "keys first: column IN (SELECT key FROM ... GROUP BY key HAVING ...)",
+                span=self.text.source.span(parent if looks else query),
+            )
         if correlated is not None and isinstance(query, exp.Subquery):
             self._by_key(query, inner, *correlated)
         shaped = self.query(inner, env)

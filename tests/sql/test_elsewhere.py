@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from probe_sql.errors import ProbeError
+from probe_sql.errors import ProbeError, Refused
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.functions.elsewhere import ELSEWHERE
 from probe_sql.sql.reshape import reshaped
@@ -205,3 +205,14 @@ def test_a_long_chain_of_plus_is_bound_once() -> None:
     """Bound anew at every level it would take 2 to the 60th steps."""
     chain = " + ".join(["origin"] * 60)
     assert "origin" in found(f"{chain} = 'x'")
+
+
+def test_what_stands_several_times_stays_short() -> None:
+    """A call in a call in a call would double, or quadruple, the query at every level."""
+    for call, end in (("trunc(", ")"), ("toYYYYMM(", ")"), ("power(", ", 4)")):
+        inner = "arrived" if "YY" in call else "weight"
+        with pytest.raises(ProbeError):
+            found(f"{call * 12}{inner}{end * 12} > 0")
+    cube = ", ".join(f"ward || '{n}'" for n in range(60))
+    with pytest.raises(Refused, match="more than 16 grouping sets"):
+        reshaped(read(f"SELECT count(*) FROM stays GROUP BY CUBE ({cube})"), POLICY)

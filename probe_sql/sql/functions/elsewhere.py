@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sqlglot import exp
 
 from probe_sql.sql.functions.time import TRUNCATIONS
 
+_MOST_TWICE = 40  # nodes of an argument that stands twice in what is made of it
 Arguments = Sequence[exp.Expr]
 Builder = Callable[[Arguments], exp.Expr | None]
 
@@ -103,6 +105,11 @@ def _bare(node: exp.Expr) -> str:
 def _written(node: exp.Expr) -> bool:
     """A text of the query."""
     return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def _long(node: exp.Expr) -> bool:
+    """Whether writing it twice, and that again, could make a short text very long."""
+    return sum(1 for _ in islice(node.walk(), _MOST_TWICE + 1)) > _MOST_TWICE
 
 
 def _integer(node: exp.Expr) -> int | None:
@@ -322,13 +329,19 @@ def _coalesced(node: exp.Expr, other: exp.Expr) -> exp.Expr:
 
 def _cut(given: Arguments) -> exp.Expr | None:
     """TRUNC of a number, towards 0."""
+    if any(map(_long, given)):
+        return None
     if len(given) not in (1, 2) or (len(given) == 2 and _integer(given[1]) != 0):
         return None
     size = exp.Floor(this=exp.Abs(this=given[0].copy()))
     return exp.Paren(this=exp.Mul(this=exp.Sign(this=given[0]), expression=size))
 
 
-def _month_number(node: exp.Expr) -> exp.Expr:
+def _month_number(given: Arguments) -> exp.Expr | None:
+    """ClickHouse's toYYYYMM."""
+    if len(given) != 1 or _long(given[0]):
+        return None
+    node = given[0]
     year = exp.Mul(this=exp.Year(this=node.copy()), expression=_number(100))
     return exp.Paren(this=exp.Add(this=year, expression=exp.Month(this=node)))
 
@@ -373,7 +386,7 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         _rows("toDayOfWeek(t)", "`isodow(t)`", _named("isodow"), "todayofweek"),
         _rows("toHour(t)", "`hour(t)`", _named("hour"), "tohour"),
         _rows("toMinute(t)", "`minute(t)`", _named("minute"), "tominute"),
-        _rows("toYYYYMM(t)", "`year(t) * 100 + month(t)`", _through(_month_number), "toyyyymm"),
+        _rows("toYYYYMM(t)", "`year(t) * 100 + month(t)`", _month_number, "toyyyymm"),
         *(
             _rows(f"toStartOf{unit.title()}(t)", f"`date_trunc('{unit}', t)`",
                   _through(lambda node, unit=unit: _trunc(unit, node)),  # type: ignore[misc]

@@ -284,12 +284,13 @@ def once(action: Action) -> Times:
 
 
 def launched(commands: Sequence[Sequence[str]], repeats: int) -> list[Times]:
-    """Medians of whole processes, in turn."""
+    """Medians of whole processes, in turn; their modules are compiled by the first ones."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     found: list[list[Times]] = [[] for _ in commands]
     for number in range(repeats + 1):
         for times, command in zip(found, commands, strict=True):
             before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
             spent = time.perf_counter() - clock
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             if number:

@@ -4,13 +4,15 @@
 
 Clients mix EXPLAIN, the catalogue and fresh questions. What they were told in all must be what the
 ledger says; then the server is killed while they ask, started again, and the sums are compared
-once more. Who was killed before being told was charged all the same.
+once more. Who was killed before being told was charged all the same. `--seconds 0` leaves the load
+out and measures what the wire adds, which wants a quiet machine. `--json FILE` writes the figures.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import re
@@ -22,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -127,21 +129,89 @@ def answered(served: Served) -> list[float]:
     return [entry.charged for entry in entries if entry.outcome == "answered"]
 
 
-def wire(served: Served, times: int) -> dict[str, tuple[float, float]]:
-    """Median seconds of the same statements in this process and over the wire."""
+def wire(served: Served, times: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of the same statements in this process and over the wire.
+
+    Of each the median and the least: what the least differ by is the wire's, on a busy machine too.
+    """
     found = {}
     with connect(served.source, served.policy, analyst="analyst0") as here, served.connect() as db:
         for kind, text in (("explain", "EXPLAIN " + QUESTION), ("question", QUESTION)):
             inside: list[float] = []
             outside: list[float] = []
             for number in range(times):  # in turns, so that both see the same machine
-                sql = text.format(5000 + number)
                 for measured, ask in ((inside, here.sql), (outside, db.execute)):
-                    began = time.monotonic()
+                    sql = text.format(5000 + 2 * number + (measured is outside))
+                    began = time.perf_counter()
                     ask(sql)
-                    measured.append(time.monotonic() - began)
-            found[kind] = statistics.median(inside), statistics.median(outside)
+                    measured.append(1000 * (time.perf_counter() - began))
+            found[kind] = {
+                "here": statistics.median(inside),
+                "over the wire": statistics.median(outside),
+                "least here": min(inside),
+                "least over the wire": min(outside),
+            }
     return found
+
+
+@dataclass
+class Figures:
+    """What was found, for the table and for JSON; `right` is whether every sum agreed."""
+
+    right: bool = True
+    load: dict[str, Any] = field(default_factory=dict)
+    wire: dict[str, dict[str, float]] = field(default_factory=dict)
+    killed: dict[str, Any] = field(default_factory=dict)
+
+
+def load(served: Served, clients: int, seconds: float, figures: Figures) -> None:
+    """Many clients on one budget; what they were told is what the ledger has."""
+    told = Told()
+    for thread in crowd(served, clients, seconds, told):
+        thread.join()
+    for kind, took in sorted(told.seconds.items()):
+        middle, worst = statistics.median(took), max(took)
+        print(f"{kind}: {len(took)}, median {middle:.3f} s, at most {worst:.2f} s")
+        figures.load[kind] = {"count": len(took), "median s": middle, "most s": worst}
+    book = answered(served)
+    spent, booked = sum(told.charged), sum(book)
+    print(f"failures: {len(told.failures)} {told.failures[:2]}; at most {served.memory()} MB")
+    print(f"told {len(told.charged)} charges of {spent:.4f}, ledger {len(book)} of {booked:.4f}")
+    right = len(told.charged) == len(book) and abs(spent - booked) < 1e-3 * booked
+    print("the sums agree" if right else "THE SUMS DIFFER")
+    figures.right = figures.right and right
+    figures.load |= {
+        "clients": clients, "seconds": seconds, "failures": len(told.failures),
+        "memory MB": served.memory(), "told": spent, "ledger": booked,
+    }  # fmt: skip
+
+
+def kill(served: Served, clients: int, seconds: float, figures: Figures) -> None:
+    """Kill the server while clients ask, start it again: no charge is lost."""
+    before, told = answered(served), Told()
+    threads = crowd(served, clients, 3600, told)
+    time.sleep(seconds)
+    served.end(signal.SIGKILL)
+    for thread in threads:
+        thread.join(60)
+    served.start()
+    with contextlib.closing(served.connect()) as db:
+        db.execute("SHOW probe.remaining").fetchone()
+    after = answered(served)[len(before) :]
+    entries = record(served.source, served.policy)
+    untold = [e for e in entries if e.outcome != "answered"]
+    kept = sum(told.charged) <= 1.001 * sum(after) and len(told.charged) <= len(after)
+    print(
+        f"killed: told {len(told.charged)} charges of {sum(told.charged):.4f}, ledger"
+        f" {len(after)} answers of {sum(after):.4f}, and {len(untold)} that were not"
+        f" answered, charged {sum(e.charged for e in untold):.4f}"
+    )
+    print("no charge was lost" if kept else "A CHARGE WAS LOST")
+    figures.right = figures.right and kept
+    figures.killed = {
+        "told": sum(told.charged), "ledger": sum(after), "not answered": len(untold),
+        "of those": sum(e.charged for e in untold),
+    }  # fmt: skip
 
 
 def main(words: list[str]) -> int:
@@ -150,6 +220,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--json", metavar="FILE", type=Path)
     given = parser.parse_args(words)
     folder = Path(tempfile.mkdtemp(prefix="probe-sql-serving-"))
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
@@ -160,44 +231,18 @@ def main(words: list[str]) -> int:
     (folder / "clinic.toml").write_text(policy)
     for file in folder.iterdir():
         file.chmod(0o700 if file.is_dir() else 0o600)
-    served = Served(folder)
+    served, figures = Served(folder), Figures()
     try:
-        told = Told()
-        for thread in crowd(served, given.clients, given.seconds, told):
-            thread.join()
-        for kind, seconds in sorted(told.seconds.items()):
-            middle, worst = statistics.median(seconds), max(seconds)
-            print(f"{kind}: {len(seconds)}, median {middle:.3f} s, at most {worst:.2f} s")
-        book = answered(served)
-        spent, booked = sum(told.charged), sum(book)
-        print(f"failures: {len(told.failures)} {told.failures[:2]}; at most {served.memory()} MB")
-        print(
-            f"told {len(told.charged)} charges of {spent:.4f}, ledger {len(book)} of {booked:.4f}"
-        )
-        right = len(told.charged) == len(book) and abs(spent - booked) < 1e-3 * booked
-        print("the sums agree" if right else "THE SUMS DIFFER")
-        for kind, (inside, outside) in wire(served, given.times).items():
-            print(f"{kind}: {1000 * inside:.2f} ms here, {1000 * outside:.2f} ms over the wire")
-        before, told = answered(served), Told()
-        threads = crowd(served, given.clients, 3600, told)
-        time.sleep(min(15.0, given.seconds))
-        served.end(signal.SIGKILL)
-        for thread in threads:
-            thread.join(60)
-        served.start()
-        with contextlib.closing(served.connect()) as db:
-            db.execute("SHOW probe.remaining").fetchone()
-        after = answered(served)[len(before) :]
-        entries = record(served.source, served.policy)
-        untold = [e for e in entries if e.outcome != "answered"]
-        kept = sum(told.charged) <= 1.001 * sum(after) and len(told.charged) <= len(after)
-        print(
-            f"killed: told {len(told.charged)} charges of {sum(told.charged):.4f}, ledger"
-            f" {len(after)} answers of {sum(after):.4f}, and {len(untold)} that were not"
-            f" answered, charged {sum(e.charged for e in untold):.4f}"
-        )
-        print("no charge was lost" if kept else "A CHARGE WAS LOST")
-        return 0 if right and kept else 1
+        if given.seconds:
+            load(served, given.clients, given.seconds, figures)
+        figures.wire = wire(served, given.times)
+        for kind, times in figures.wire.items():
+            print(kind + ": " + ", ".join(f"{name} {ms:.2f} ms" for name, ms in times.items()))
+        if given.seconds:
+            kill(served, given.clients, min(15.0, given.seconds), figures)
+        if given.json is not None:
+            given.json.write_text(json.dumps(asdict(figures), indent=1) + "\n")
+        return 0 if figures.right else 1
     finally:
         served.end(signal.SIGTERM)
         shutil.rmtree(folder, ignore_errors=True)

@@ -52,6 +52,9 @@ class Token:
         """What a name or a string means."""
         if self.kind == "name":
             return self.text[1:-1].replace('""', '"')
+        if self.kind == "string" and self.text.startswith("$"):
+            tag = self.text.index("$", 1) + 1
+            return self.text[tag:-tag]
         if self.kind == "string":
             return self.text.lstrip("eE")[1:-1].replace("''", "'")
         return self.text.lower() if self.kind == "word" else self.text

@@ -94,13 +94,18 @@ class Child:
         return self._process.pid
 
     @property
+    def alive(self) -> bool:
+        """Whether the child still runs."""
+        return self._process.poll() is None
+
+    @property
     def worn(self) -> bool:
         """Whether the processor time that it may still take is less than a step's."""
         return self._life - self._spent < self._seconds
 
     def close(self) -> None:
         """Kill the child; safe to call twice."""
-        if self._process.poll() is None:
+        if self.alive:
             self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

@@ -37,7 +37,6 @@ class Explanation:
     first_loss: Loss
     written_loss: Loss
     worst_loss: Loss
-    scans: tuple[str, ...]
     guarantee: str
     people: PersonCosts | None = None
     doubt: Doubt | None = None
@@ -57,6 +56,14 @@ class Explanation:
         if sorted_by(self.plan.query, self.plan.figures) is None:
             return None
         return way(self.plan.caps, self.first.peel is not None)
+
+    @property
+    def scans(self) -> tuple[str, ...]:
+        """The SQL of the scans, written when it is asked for: that takes as long as the plan."""
+        plan = self.plan
+        if plan.engine is None or plan.decided_free:
+            return ()
+        return plan.engine.statements(plan.scan, plan.accuracy.fuse, pretty=True)
 
     @property
     def epsilon_first(self) -> float:
@@ -105,7 +112,7 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
     if plan.decided_free:
         text, people = plan.certainty.text, _people(plan, _NOTHING)
         nothing = (Loss.NOTHING,) * 3
-        return Explanation(plan, _NOTHING, (), *nothing, (), text, people, groups=groups)
+        return Explanation(plan, _NOTHING, (), *nothing, text, people, groups=groups)
     accuracy = plan.accuracy
     algorithm = plan.decider
     outline = plan.outline(groups)
@@ -126,9 +133,6 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
         loss,
         loss if plan.figures or first.everything else unminimised(plan, outline, algorithm, people),
         worst(plan, first, loss),
-        ()
-        if plan.engine is None
-        else plan.engine.statements(plan.scan, accuracy.fuse, pretty=True),
         promise.text,
         people,
         doubt(plan, draws, loss.epsilon, most) if promise.kind else None,
@@ -149,6 +153,7 @@ def _people(plan: Plan, first: FirstDraws) -> PersonCosts | None:
 
 def as_dict(explanation: Explanation) -> dict[str, Any]:
     """EXPLAIN as JSON-ready values."""
+    scans = explanation.scans
     plan, accuracy = explanation.plan, explanation.plan.accuracy
     names = [atom.name for atom in plan.atoms]
     minimised = plan.minimised
@@ -192,9 +197,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "epsilon_least": plan.least.epsilon,
         "epsilon_failure": plan.failure.epsilon,
         "accuracy": accuracy.as_dict(),
-        "scan_sql": explanation.scans[0]
-        if accuracy.fuse and explanation.scans
-        else list(explanation.scans) or None,
+        "scan_sql": scans[0] if accuracy.fuse and scans else list(scans) or None,
         "guarantee": explanation.guarantee,
         "notices": list(plan.notices),
     }

@@ -26,6 +26,7 @@ from probe_sql.text import seen, visible
 
 ITERATIONS = 32_768  # of the password's hash: each login costs the client as many
 LEAST_PASSWORD = 8
+MOST_PASSWORD = 1000  # characters: longer ones take long to prepare
 LONGEST_NAME = 63  # bytes, as in PostgreSQL
 _FORMAT = 1
 _SALT = 16
@@ -57,6 +58,8 @@ class Verifier:
 
     def fits(self, password: str) -> bool:
         """Whether this is the password; it takes as long for one that is not."""
+        if len(password) > MOST_PASSWORD:
+            return False
         try:
             given = Verifier.of(password, self.salt, self.iterations)
         except InterfaceError:  # no client could send it, so nobody has it
@@ -243,6 +246,10 @@ def _verifier(password: str) -> Verifier:
             f"the password has fewer than {LEAST_PASSWORD} characters",
             why="short passwords can be guessed",
             fix="use a longer one; words in a row will do",
+        )
+    if len(password) > MOST_PASSWORD:
+        raise InterfaceError(
+            f"the password has more than {MOST_PASSWORD} characters", fix="use a shorter one"
         )
     if "\0" in password:
         raise InterfaceError("the password holds a zero byte", fix="leave it out")

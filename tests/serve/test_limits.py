@@ -15,7 +15,7 @@ from probe_sql.errors import OperationalError
 from probe_sql.serve import limits as limiting
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.opening import Opening, check_opening
-from probe_sql.serve.postgres import asking, desk
+from probe_sql.serve.postgres import asking, catalogue, desk
 from probe_sql.serve.postgres.statements import statement
 from probe_sql.serve.turns import Stop
 from tests.serve import raw
@@ -92,6 +92,23 @@ def test_the_catalogue_has_a_process_without_files_and_with_limits(served: Runni
         assert limits["Max open files"][:2] == ["3", "3"]
         assert int(limits["Max address space"][1]) < 2 << 30
         assert int(limits["Max cpu time"][1]) < 90
+
+
+def test_a_process_that_was_ended_or_has_run_long_is_replaced(
+    served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        for pid in children(served):
+            os.kill(pid, 9)
+        assert db.execute("SELECT 1").fetchone() == (1,)
+        before = children(served)
+        assert db.execute("SELECT 1").fetchone() == (1,)
+        assert children(served) == before
+        monkeypatch.setattr(catalogue, "LIFE", 10)  # no more than one question may take
+        os.kill(before[0], 9)
+        for _ in range(2):
+            assert db.execute("SELECT 1").fetchone() == (1,)
+            assert children(served) == []
 
 
 # --- time --------------------------------------------------------------------------------

@@ -71,6 +71,8 @@ def test_a_terminal_asks_twice_and_shows_nothing(clinic: Path) -> None:
     [
         (["add", "maria"], "", 2, "no password"),
         (["add", "maria"], "short\n", 1, "fewer than 8"),
+        (["add", "maria"], "x" * 1001 + "\n", 1, "more than 1000"),
+        (["list", "--owner"], "", 2, "--owner goes with add"),
         (["add", "ma\u202eria"], "correct horse\n", 1, "must show itself"),
         (["add", " maria"], "correct horse\n", 1, "must show itself"),
         (["add", "m" * 64], "correct horse\n", 1, "at most 63 bytes"),
@@ -135,8 +137,28 @@ def test_unknown_names_look_like_known_ones(tmp_path: Path) -> None:
     assert other.verifier("nobody").salt != unknown.salt
 
 
+def test_a_password_fits_its_verifier_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Verifier.of("correct horse")
+    assert kept.fits("correct horse")
+    for other in ("correct horse ", "", "\u0007", "x" * 1001):
+        assert not kept.fits(other)
+    monkeypatch.setattr(Verifier, "of", None)
+    assert not kept.fits("x" * 1_000_000)  # nothing is worked out for it
+
+
+def test_owners_are_kept_and_go_with_their_name(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    add_user(path, "ada", "correct horse", owner=True)
+    add_user(path, "maria", "correct horse")
+    change_password(path, "ada", "battery staple")
+    assert read_users(path).owners == {"ada"}
+    remove_user(path, "ada")
+    add_user(path, "ada", "correct horse")  # somebody else, perhaps
+    assert read_users(path).owners == set()
+
+
 def test_users_survive_the_file_and_tell_no_key() -> None:
-    users = Users({"maria": Verifier.of("correct horse")}, os.urandom(32))
+    users = Users({"maria": Verifier.of("correct horse")}, os.urandom(32), frozenset({"maria"}))
     assert Users.load(users.dump()) == users
     assert users.verifiers["maria"].stored_key.hex() not in repr(users)
     assert repr(users.secret) not in repr(users)

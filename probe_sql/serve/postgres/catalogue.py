@@ -155,11 +155,19 @@ class Facts:
         fields = tuple(_field(name, type_) for name, type_ in columns)
         return Result(f"SELECT {len(rows)}", fields, rows, size=_CELL * len(fields) * len(rows))
 
+    def _waiting(self) -> Child | None:
+        """A process that waits for a question; one that somebody ended is forgotten."""
+        with self._lock:
+            while self._idle:
+                child = self._idle.pop()
+                if child.alive:
+                    return child
+                child.close()
+        return None
+
     def _answered(self, question: dict[str, Any], stop: Stop) -> dict[str, Any]:
         """What a process says; one that was ended by its limits, or by `stop`, says nothing."""
-        with self._lock:
-            child = self._idle.pop() if self._idle else None
-        child = child or self._started()
+        child = self._waiting() or self._started()
         try:
             answer = child.call(question, stop.check)
         except (Ended, Late):

@@ -80,6 +80,11 @@ class Served:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) // 1024
 
+    def processor(self) -> float:
+        """The seconds of processor time that the server has taken."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def end(self, how: int) -> None:
         """Send a signal and wait."""
         self.process.send_signal(how)
@@ -132,24 +137,31 @@ def answered(served: Served) -> list[float]:
 def wire(served: Served, times: int) -> dict[str, dict[str, float]]:
     """Milliseconds of the same statements in this process and over the wire.
 
-    Of each the median and the least: what the least differ by is the wire's, on a busy machine too.
+    Of each the median, and the processor's time, of client and server together: others who keep
+    the machine busy lengthen the one and hardly the other.
     """
     found = {}
     with connect(served.source, served.policy, analyst="analyst0") as here, served.connect() as db:
-        for kind, text in (("explain", "EXPLAIN " + QUESTION), ("question", QUESTION)):
-            inside: list[float] = []
-            outside: list[float] = []
-            for number in range(times):  # in turns, so that both see the same machine
-                for measured, ask in ((inside, here.sql), (outside, db.execute)):
-                    sql = text.format(5000 + 2 * number + (measured is outside))
-                    began = time.perf_counter()
-                    ask(sql)
-                    measured.append(1000 * (time.perf_counter() - began))
+        for kind, text in (("explain", "EXPLAIN VERBOSE " + QUESTION), ("question", QUESTION)):
+            took: dict[Any, list[float]] = {here: [], db: []}
+            worked = {here: 0.0, db: 0.0}
+            for number in range(-5, times):  # in turns, so that both see the same machine
+                for where, ask in ((here, here.sql), (db, db.execute)):
+                    sql = text.format(5005 + 2 * number + (where is db))
+                    began, work = time.perf_counter(), time.process_time()
+                    serving = served.processor()
+                    told = ask(sql)
+                    if kind == "explain" and where is here:
+                        str(told)  # the server sends the text
+                    if number >= 0:  # the first ones load what is loaded once
+                        took[where].append(time.perf_counter() - began)
+                        worked[where] += time.process_time() - work
+                        worked[where] += served.processor() - serving if where is db else 0.0
             found[kind] = {
-                "here": statistics.median(inside),
-                "over the wire": statistics.median(outside),
-                "least here": min(inside),
-                "least over the wire": min(outside),
+                "here": 1000 * statistics.median(took[here]),
+                "over the wire": 1000 * statistics.median(took[db]),
+                "processor here": 1000 * worked[here] / times,
+                "processor over the wire": 1000 * worked[db] / times,
             }
     return found
 

@@ -221,20 +221,32 @@ def test_nothing_is_executed_between_an_error_and_sync(served: Running) -> None:
 # --- settings ----------------------------------------------------------------------------
 
 
+def test_explain_says_price_and_doubt_first_and_verbose_the_rest(served: Running) -> None:
+    with connect(served) as db:
+        short = [row[0] for row in db.execute("EXPLAIN " + DISEASES).fetchall()]
+        whole = [row[0] for row in db.execute("EXPLAIN VERBOSE " + DISEASES).fetchall()]
+    assert "osts at most" in short[0]
+    assert "EXPLAIN VERBOSE" in short[-1]
+    assert len(short) < len(whole)
+    assert any(line.startswith("promise ") for line in whole)
+
+
 def test_the_accuracy_is_set_for_a_session_and_by_the_address(served: Running) -> None:
     with connect(served) as db:
         db.execute("SET probe.fnr = 0.2")
         assert db.execute("SHOW probe.fnr").fetchone() == ("0.2",)
-        shown = "\n".join(row[0] for row in db.execute("EXPLAIN " + DISEASES).fetchall())
+        shown = "\n".join(row[0] for row in db.execute("EXPLAIN VERBOSE " + DISEASES).fetchall())
         assert "fnr 0.2" in shown
         clause = " WITH ACCURACY (fnr = 0.3)"
-        shown = "\n".join(row[0] for row in db.execute("EXPLAIN " + DISEASES + clause).fetchall())
+        shown = "\n".join(
+            row[0] for row in db.execute("EXPLAIN VERBOSE " + DISEASES + clause).fetchall()
+        )
         assert "fnr 0.3" in shown
         db.execute("RESET probe.fnr")
-        shown = "\n".join(row[0] for row in db.execute("EXPLAIN " + DISEASES).fetchall())
+        shown = "\n".join(row[0] for row in db.execute("EXPLAIN VERBOSE " + DISEASES).fetchall())
         assert "fnr 0.05" in shown
     with connect(served, options="-c probe.epsilon=0.25 -c probe.algorithm=ladder") as db:
-        shown = "\n".join(row[0] for row in db.execute("EXPLAIN " + DISEASES).fetchall())
+        shown = "\n".join(row[0] for row in db.execute("EXPLAIN VERBOSE " + DISEASES).fetchall())
         assert "ladder" in shown
         assert "at most 0.25" in shown
 

@@ -16,11 +16,12 @@ from probe_sql.serve.postgres import types
 from probe_sql.serve.postgres.messages import Field
 from probe_sql.serve.postgres.results import Result
 from probe_sql.serve.turns import Stop
-from probe_sql.session import Explanation, Outline, Script
+from probe_sql.session import Explanation, Outline, Script, brief
 from probe_sql.types import parse_type
 
 _COUNTS = ("count", "count_distinct")
 _CELL = 60  # bytes of a value that is kept, about
+_WIDTH = 80  # characters of a line of EXPLAIN, where figures stand beside the tree
 _MOST_GUESSES = 50  # plans that are tried to find the types of parameters
 
 
@@ -50,7 +51,9 @@ def ask(
     """Answer a question, which spends; EXPLAIN does not. A denial is an error here."""
     answer = analyst.ask(sql, values, accuracy, stop)
     if isinstance(answer, Explanation | Outline):
-        return Result.of_texts("EXPLAIN", "QUERY PLAN", str(answer).split("\n"))
+        left = analyst.session.budget.remaining
+        lines = str(answer).split("\n") if answer.verbose else brief(answer, left, _WIDTH)
+        return Result.of_texts("EXPLAIN", "QUERY PLAN", lines)
     if isinstance(answer, Denied):
         raise Complaint(
             DENIED,

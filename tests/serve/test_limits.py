@@ -19,7 +19,7 @@ from probe_sql.serve.postgres import asking, catalogue, desk
 from probe_sql.serve.postgres.statements import statement
 from probe_sql.serve.turns import Stop
 from tests.serve import raw
-from tests.serve.conftest import COMMON, PASSWORD, Running, Serve, ends
+from tests.serve.conftest import COMMON, PASSWORD, Running, Serve, ends, until
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
 WARDS = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 10"
@@ -97,15 +97,20 @@ def test_the_catalogue_has_a_process_without_files_and_with_limits(served: Runni
 def test_a_process_that_was_ended_or_has_run_long_is_replaced(
     served: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with psycopg.connect(served.address(), autocommit=True) as db:
+    def end_all() -> None:
         for pid in children(served):
             os.kill(pid, 9)
+        idle = served.server.postgres._facts._idle
+        until(lambda: not any(child.alive for child in idle))
+
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        end_all()
         assert db.execute("SELECT 1").fetchone() == (1,)
         before = children(served)
         assert db.execute("SELECT 1").fetchone() == (1,)
         assert children(served) == before
         monkeypatch.setattr(catalogue, "LIFE", 10)  # no more than one question may take
-        os.kill(before[0], 9)
+        end_all()
         for _ in range(2):
             assert db.execute("SELECT 1").fetchone() == (1,)
             assert children(served) == []

@@ -142,26 +142,31 @@ def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
     )
 
 
-def promises_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> list[Promise]:
-    """The bounds that the sum over all groups watches over."""
+def promises_of(
+    accuracy: Accuracy, groups: int, tuning: Tuning, *, short: bool = False
+) -> list[Promise]:
+    """The bounds that the sum over all groups watches over.
+
+    On a `short` ladder the budget may end first, and then who is dead there is out.
+    """
     killed, settled = shares_alone(accuracy, groups, tuning)
     width = WIDTH if accuracy.proof == "strict" else tuning.width
     found: list[Promise] = []
     if accuracy.fpr_scope == "rate" and accuracy.other_bound < UNBOUNDED:
         found.append(Promise((1 - settled) * accuracy.other_bound, False, width))
     if accuracy.fdr is not None:
-        lost = killed * accuracy.prior_bound
+        lost = accuracy.prior_bound * (1 if short else killed)
         found.append(Promise((1 - settled) * accuracy.fdr, True, width, lost))
     return found
 
 
 def watches_of(
-    accuracy: Accuracy, shape: tuple[int, ...], tuning: Tuning, levels: int
+    accuracy: Accuracy, shape: tuple[int, ...], tuning: Tuning, levels: Levels
 ) -> list[Watch]:
     """The stopping rule of each promise: with a margin, or by a bet over all levels."""
-    promises = promises_of(accuracy, shape[-1], tuning)
+    promises = promises_of(accuracy, shape[-1], tuning, short=levels.short)
     if accuracy.proof == "strict":
-        return [Wager(promise, shape, tuning, levels) for promise in promises]
+        return [Wager(promise, shape, tuning, levels.height) for promise in promises]
     return [Watch(promise, shape, tuning) for promise in promises]
 
 
@@ -203,8 +208,8 @@ class _Run:
             lambda epsilon: meter.affordable(*self._prices(epsilon)), accuracy.u,
         )  # fmt: skip
         shape = (task.groups,)
-        walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels.height))
-        promises = promises_of(accuracy, task.groups, tuning)
+        walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels))
+        promises = promises_of(accuracy, task.groups, tuning, short=self.levels.short)
         self.walk = Halves(walk, Ahead(self.levels, promises))
 
     def outcome(self) -> Outcome:

@@ -15,14 +15,13 @@ from copy import deepcopy
 import numpy as np
 
 from probe_sql.algorithms.ladder_levels import Level, Levels
-from probe_sql.algorithms.ladder_stop import Walk
+from probe_sql.algorithms.ladder_stop import HALVES, Walk
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints, Mask
 
 LEAPS = (16, 8, 4, 2)
 SAMPLE = 512  # numbers that are looked at, at most
 SURE = 1.5  # standard errors
-HALVES = (slice(0, None, 2), slice(1, None, 2))
 
 
 class Ahead:
@@ -39,8 +38,8 @@ class Ahead:
         self._rates: Floats = np.array([levels.rate(number) for number in range(levels.height)])
 
     def next(self, number: int, x: Ints) -> Ints:
-        """The level to test after `number`: 16, 8, 4, 2 levels further or the next, at most the
-        last that can be paid for.
+        """The level to test after `number`: up to 16, 8, 4, 2 levels further or the next, at most
+        the last that can be paid for. Counted in 4 and more they end where groups are judged.
 
         `x` are the other half's numbers at this level, along the last axis. Each run has its own.
         Utility: a leap ends where a sum is expected to be above its bound still, and some group
@@ -48,8 +47,9 @@ class Ahead:
         clear by `SURE` standard errors.
         """
         found: Ints = np.full(x.shape[:-1], min(number + 1, self._last), dtype=np.int64)
-        ends = sorted({min(_multiple(number, leap), self._last) for leap in LEAPS})
-        ends = [end for end in ends if end > number + 1]
+        judged = self._levels.judged
+        ends = sorted({judged - (judged - number - 1) // leap * leap for leap in LEAPS})
+        ends = [end for end in ends if number + 1 < end <= judged]
         if not ends or not x.shape[-1]:
             return found
         rates = self._rates[ends].reshape(-1, *[1] * x.ndim)
@@ -61,11 +61,6 @@ class Ahead:
         for end, goes in zip(ends, going, strict=True):
             found = np.where(goes, end, found)
         return found
-
-
-def _multiple(number: int, leap: int) -> int:
-    """The next level after `number` at which `leap` levels are whole: groups are judged there."""
-    return (number + 1) // leap * leap + leap - 1
 
 
 class _View:

@@ -25,8 +25,9 @@ class Tuning:
     `spare`: how many groups on the line, itself among them, a group reckons with beside the sum.
     `alone`: share of fnr and fpr for judging groups one by one; `alone_killed`, `alone_settled`:
     of fnr and fdr, where fdr is asked for; `few`, `alone_of_few`: of all of them where there are
-    so few groups. `every`: at every so many levels they are judged so. `looked`: of the share of
-    fnr, the part for tests that a group gets when no other is open.
+    so few groups. `every`: at every so many levels they are judged so,
+    counted back from the last one. `looked`: of the share of fnr, the part for tests that a group
+    gets when no other is open.
     `stray`: expected false groups among those that count as true in settling others.
     `doubt`: the probability that some group is wrongly marked certain.
     """
@@ -101,7 +102,8 @@ class Level:
     x > settle and, with a `stake`, where the others agree (`settled_among`): those beyond
     `apart` count as true there. The first test of a group as the last one open may take half
     of `look` of fnr, the next half of the rest. A group is marked certain beyond `certain`, and
-    beyond `sure` if it was judged so.
+    beyond `sure` if it was judged so. `ends`: the budget covers no later level; `last`: there is
+    none.
     Utility: P(dead | y) = miss p^(y-1) for y >= 1, p = exp(-rate), and a group that does not
     satisfy the condition lives with the least probability that privacy allows
     (docs/proofs/ladder.md, section 2).
@@ -120,6 +122,7 @@ class Level:
     apart: int
     certain: int
     sure: int
+    ends: bool
     last: bool
 
     def living(self, x: Ints) -> Floats:
@@ -154,7 +157,9 @@ class Levels:
     Rates are powers of `ratio`, the same in all queries, so that the noise's tables are
     made once; the last is the one at which each group can be told by itself. `reach` is the
     public range of the number, `delta` its sensitivity, `first` overrides the region of the first
-    level. `affordable` says whether the query may spend an epsilon on it.
+    level. `affordable` says whether the query may spend an epsilon on it: it covers `height` of
+    them, and the ladder is `short` if those are not all. `judged` is the last one at which single
+    groups are judged.
     """
 
     def __init__(
@@ -170,7 +175,10 @@ class Levels:
         above = math.ceil(math.log(self._last) / math.log(tuning.ratio)) - self._offset
         self._whole = max(1, above + 1)
         self.height = _highest(self._whole, lambda level: affordable(self.epsilon(level)))
-        self.judgements = max(1, self.height // tuning.every)
+        self.short = self.height < self._whole
+        # The last level that may leave a group open is judged, and every so many before it.
+        self.judged = self.height - (1 if self.short else 2)
+        self.judgements = max(1, self.judged // tuning.every + 1)
 
     def epsilon(self, level: int) -> float:
         """The price of a level, for a group for which it was revealed."""
@@ -195,12 +203,12 @@ class Levels:
         each = tuning.doubt / (2 * self._groups)
         return Level(
             self._delta * rate, rate, shares.miss, reach, min(max(coin, 0.0), 1.0),
-            number % tuning.every == tuning.every - 1,
+            number <= self.judged and (self.judged - number) % tuning.every == 0,
             distance(rate, shares.killed / self.judgements), shares.looked,
             distance(rate, shares.settled / self.judgements),
             shares.listed / self.judgements, distance(rate, tuning.stray / self._groups),
             distance(rate, each), distance(rate, each / self.judgements),
-            number == self._whole - 1,
+            self.short and number == self.height - 1, number == self._whole - 1,
         )  # fmt: skip
 
 

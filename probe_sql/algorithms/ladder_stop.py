@@ -11,6 +11,8 @@ from probe_sql.algorithms.ladder_levels import Level, Tuning
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints, Mask
 
+HALVES = (slice(0, None, 2), slice(1, None, 2))  # the groups, by their place in the domain
+
 
 class Watch:
     """Leave-one-out stopping for one promise: each group is judged by the others' sum.
@@ -45,6 +47,16 @@ class Watch:
         margin = self._tuning.margin + self._tuning.growth * late**self._tuning.slowing
         stopped: Mask = others + margin * error <= 0
         return stopped
+
+    def stopped_alone(self, level: Level, x: Ints) -> Mask:
+        """Groups that may stop at this level if no other one is open.
+
+        Utility: of all others it is clear whether they satisfy the condition, so at most one false
+        group lives by this, with the chance of one on the line, and they make up for that.
+        """
+        inside, outside = x > level.apart, x <= -level.kill
+        others = (side.sum(-1, keepdims=True) - side for side in (inside, outside))
+        return self.promise.covers(level, *others)
 
 
 def settled_among(level: Level, x: Ints) -> Mask:
@@ -89,17 +101,18 @@ class Walk:
 
     def step(self, level: Level, x: Ints, coins: Floats, *, end: bool = False) -> None:
         """Look at all groups at one level; at the `end` the rest is read as it stands."""
+        called = self._called(level, x) if level.judged else np.zeros_like(self.fixed)
         if level.judged:
             settled = x > level.settle
             if level.stake:
                 settled &= settled_among(level, x)
-            out = (x <= -level.kill) | self._dropped(level, x)
+            out = (x <= -level.kill) | self._dropped(level, x, called)
             self.alone |= self._fix(settled | out, settled)
             self._inside |= x > level.sure
             self._outside |= x <= -level.sure
         stopped: Mask = np.full(x.shape, level.last or bool(self.watches))
         for watch in self.watches:
-            stopped &= watch.stopped(level, x) | level.last
+            stopped &= watch.stopped(level, x) | called & watch.stopped_alone(level, x) | level.last
         if end:
             self.cut |= ~stopped & ~self.fixed
             stopped = np.ones_like(stopped)
@@ -109,16 +122,31 @@ class Walk:
         self._outside |= newly & (x <= -level.certain)
         for kept, watch in zip(self._balance, self.watches, strict=True):
             kept[newly] = watch.weights[newly]
-        self._fix(newly, level.alive(x, coins))
+        living = level.alive(x, coins)
+        self._fix(newly, living)
+        if level.ends:
+            self._end(living)
 
-    def _dropped(self, level: Level, x: Ints) -> Mask:
-        """Groups that fail a test for which the others have called: none of them is open.
+    def _end(self, living: Mask) -> None:
+        """No later level can be paid for: the dead are out, in a half where nobody else is open."""
+        dead = np.zeros_like(living)
+        for own in HALVES:
+            told = (self.fixed | ~living)[..., own].all(-1, keepdims=True)
+            dead[..., own] = told & ~living[..., own]
+        self._fix(dead, np.zeros_like(living))
+
+    def _called(self, level: Level, x: Ints) -> Mask:
+        """Groups for which the others have called: none of those is open any more."""
+        self._open &= (x > -level.kill) & (x <= level.apart)
+        called: Mask = self._open.sum(-1, keepdims=True) == self._open
+        return called
+
+    def _dropped(self, level: Level, x: Ints, called: Mask) -> Mask:
+        """Groups that fail a test for which the others have called.
 
         Utility: when a group is tested, and how often, is a function of the others alone, so its
         r-th test drops it with probability at most look/2^r if it satisfies the condition.
         """
-        self._open &= (x > -level.kill) & (x <= level.apart)
-        called = self._open.sum(-1, keepdims=True) == self._open
         self._looks += called
         # P(V <= x - 1) for x <= 0, in logarithms
         tail = -level.rate * (1 - x) - math.log1p(math.exp(-level.rate))

@@ -43,3 +43,7 @@ class Wager(Watch):
             won = np.logaddexp(won, others + math.log(stake) - stake * worst)
         stopped: Mask = won - math.log(STAKES) >= self._wanted
         return stopped
+
+    def stopped_alone(self, _: Level, x: Ints) -> Mask:
+        """Nobody: who looks sure may not be, and no bet pays for that."""
+        return np.zeros(x.shape, dtype=np.bool_)

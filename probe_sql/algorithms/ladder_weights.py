@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probe_sql.algorithms.ladder_levels import Level
-from probe_sql.measuring import Floats, Ints
+from probe_sql.measuring import Floats, Ints, Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Promise:
 
     `listed`: false groups are at most `rate` of those returned (fdr), else of those that
     do not satisfy the condition (fpr). `lost` bounds the chance that a group that satisfies it
-    was killed on the way.
+    was killed on the way, or left out where the budget ended.
     Utility: for a group that does not satisfy the condition and lives with chance f, the
     expected weight is exactly f - rate, or (1 - rate) f where `listed`; for one that does and
     lives with chance a, at least 0, or at least -rate (a - lost)
@@ -36,6 +36,15 @@ class Promise:
         if self.listed:
             return (1 - self.rate) * living - counted_true(level, self.rate * self.lost, steps, x)
         return living - self.rate - counted_true(level, self.rate, steps, x)
+
+    def covers(self, level: Level, inside: Ints, outside: Ints) -> Mask:
+        """Whether so many groups surely inside, or outside, make up for one on the line."""
+        if self.listed:
+            each = self.rate * (1 - self.lost / (1 - level.miss))
+            enough: Mask = self.worst(level) <= each * inside
+        else:
+            enough = self.worst(level) <= self.rate * outside
+        return enough
 
     def worst(self, level: Level) -> float:
         """The largest expected weight of a single group: one that lacks a single row."""

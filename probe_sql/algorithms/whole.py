@@ -130,6 +130,7 @@ def level_at(epsilon: float, delta: int, miss: float, groups: int) -> Level:
         apart=certain,
         certain=certain,
         sure=certain,
+        ends=False,
         last=True,
     )
 

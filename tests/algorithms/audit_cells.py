@@ -53,12 +53,13 @@ class Counts:
     misses nor false groups within a run need be independent.
     """
 
-    missed: Ints  # in all runs, of each group that satisfies the condition
+    missed: Ints  # in all answered runs, of each group that satisfies the condition
     misses: Floats
     false: Floats
     listed: Floats
     epsilon: Floats
     balance: Floats
+    answered: Floats  # 1, or 0 for a denied run, which is counted as it would have gone on
     certain_and_false: int  # runs with such a group
     cell: Cell
 
@@ -83,6 +84,11 @@ class Counts:
         over = self.false - gamma * (self.listed + (self.cell.true == 0))
         return _mean(over) > SIGMAS * max(_error(over), math.sqrt(gamma / over.size))
 
+    def beyond_fdr_if_answered(self, gamma: float) -> bool:
+        """The same among the runs that were answered alone, which is not promised."""
+        over = (self.false - gamma * self.listed) * self.answered
+        return _mean(over) > SIGMAS * _error(over)
+
     def words(self) -> dict[str, str]:
         """For the report."""
         negatives = max(1, self.cell.y.size - self.cell.true)
@@ -93,7 +99,21 @@ class Counts:
             "fpr": f"{_mean(self.false) / negatives:.4f} +- {_error(self.false) / negatives:.4f}",
             "fdr": f"{_mean(self.false) / listed:.4f} +- {_error(self.false) / listed:.4f}",
             "epsilon": f"{_mean(self.epsilon):.3f}",
+            **self._words_of_answered(),
             "S": f"{_mean(self.balance):.3f}",
+        }
+
+    def _words_of_answered(self) -> dict[str, str]:
+        """Other readings, where runs were denied: among answers, and a denial as nought."""
+        if self.answered.all() or not self.answered.any():
+            return {}
+        false, listed = self.false * self.answered, self.listed * self.answered
+        negatives = max(1, self.cell.y.size - self.cell.true)
+        return {
+            "answered": f"{_mean(self.answered):.3f}",
+            "fpr if answered": f"{false.sum() / self.answered.sum() / negatives:.4f}",
+            "fdr if answered": f"{false.sum() / max(listed.sum(), 1e-9):.4f}",
+            "mean share": f"{_mean(false / np.maximum(listed, 1)):.4f}",
         }
 
 
@@ -107,9 +127,11 @@ def _error(values: Floats) -> float:
 
 def audit(
     found: Cell, accuracy: Accuracy, runs: int, seed: int, *,
-    tuning: Tuning | None = None, watch: type[Watch] | None = None,
+    tuning: Tuning | None = None, watch: type[Watch] | None = None, most: float = math.inf,
 ) -> Counts:  # fmt: skip
-    """Run the ladder on a cell, many runs at once, and compare with the truth."""
+    """Run the ladder on a cell, many runs at once, and compare with the truth.
+
+    `most` is the budget. Runs that it ends are counted as the walk would have gone on."""
     truth = found.y >= 1
     rng = np.random.default_rng(seed)
     missed: Ints = np.zeros(found.true, dtype=np.int64)
@@ -117,17 +139,19 @@ def audit(
     wrong = 0
     for size in _portions(runs, max(1, AT_ONCE // found.y.size)):
         made = climb(
-            found.y, accuracy, size, rng, reach=found.reach, tuning=tuning, watch=watch
+            found.y, accuracy, size, rng, reach=found.reach, tuning=tuning, watch=watch,
+            most=most,
         )  # fmt: skip
         false = made.returned & ~truth
-        lost = truth & ~made.returned
+        lost = truth & ~made.returned & made.answered[:, None]  # a denied run misses none
         missed += lost[:, truth].sum(0)
         wrong += int((false & made.certain).any(-1).sum())
         counts = (lost.sum(-1), false.sum(-1), made.returned.sum(-1))
-        columns.append((*(c.astype(float) for c in counts), made.epsilon, made.balance))
+        counted = [column.astype(float) for column in (*counts, made.answered)]
+        columns.append((*counted, made.epsilon, made.balance))
     parts = [np.concatenate(column) for column in zip(*columns, strict=True)]
-    misses, wrongly, listed, epsilon, balance = parts
-    return Counts(missed, misses, wrongly, listed, epsilon, balance, wrong, found)
+    misses, wrongly, listed, answered, epsilon, balance = parts
+    return Counts(missed, misses, wrongly, listed, epsilon, balance, answered, wrong, found)
 
 
 def _portions(runs: int, most: int) -> Iterator[int]:

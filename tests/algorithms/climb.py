@@ -6,8 +6,10 @@ the two agree is tested (`test_many_runs_at_once_are_what_the_algorithm_does`).
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,10 @@ def refined(rng: np.random.Generator, coarse: Ints, slow: float | Floats, fast: 
 
 @dataclass(frozen=True)
 class Climb:
-    """What many runs came to; `returned[run, group]`."""
+    """What many runs came to; `returned[run, group]`.
+
+    A run that was denied goes on, as if it could pay for more, with nobody judged alone there.
+    """
 
     returned: Mask
     certain: Mask
@@ -57,6 +62,7 @@ class Climb:
     balance: Floats  # of the first promise
     levels: int
     looks: Ints  # at how many of them
+    answered: Mask
 
 
 def climb(
@@ -69,22 +75,23 @@ def climb(
     tuning: Tuning | None = None,
     watch: type[Watch] | None = None,
     leaps: bool = True,
+    most: float = math.inf,
 ) -> Climb:
-    """Run the ladder on the numbers y of k groups, with a budget that never ends.
+    """Run the ladder on the numbers y of k groups, with a budget of `most`.
 
     Without `leaps` both halves are tested at every level.
     """
     tuning = tuning or Tuning()
     shares = shares_of(accuracy, y.size, tuning)
-    levels = Levels(y.size, reach, 1, shares, tuning, lambda _: True, accuracy.u)
+    levels = Levels(y.size, reach, 1, shares, tuning, lambda epsilon: epsilon <= most, accuracy.u)
     shape = (runs, y.size)
 
     def made(shape: tuple[int, ...]) -> list[Watch]:
-        watches = watches_of(accuracy, shape, tuning, levels.height)
+        watches = watches_of(accuracy, shape, tuning, levels)
         return watches if watch is None else [watch(w.promise, shape, tuning) for w in watches]
 
     walks = [Walk(shape, made(shape)) for _ in HALVES]
-    ahead = Ahead(levels, promises_of(accuracy, y.size, tuning))
+    ahead = Ahead(levels, promises_of(accuracy, y.size, tuning, short=levels.short))
     found = Climb(
         np.zeros((runs, y.size), dtype=np.bool_),
         np.zeros((runs, y.size), dtype=np.bool_),
@@ -92,13 +99,16 @@ def climb(
         np.zeros(runs),
         levels.height,
         np.zeros(runs, dtype=np.int64),
+        np.zeros(runs, dtype=np.bool_),
     )
     noise, last = np.zeros((runs, y.size), dtype=np.int64), np.zeros((runs, 1))
     following = np.zeros((len(HALVES), runs), dtype=np.int64)
-    for number in range(levels.height):
-        level, end = levels[number], number == levels.height - 1
+    for number in count():
+        level = levels[number]
         looked = np.flatnonzero((following == number).any(0))
         if not looked.size:
+            if (following < number).all() or level.last:
+                break
             continue
         x, coins = np.zeros_like(noise), np.zeros(noise.shape)
         if number:
@@ -112,14 +122,17 @@ def climb(
             at = np.flatnonzero(following[half] == number)
             if at.size:
                 part = _taken(walk, at)
-                part.step(level, x[at], coins[at], end=end)
+                part.step(level, x[at], coins[at], end=level.last)
                 _put(walk, part, at)
                 others = x[at][:, HALVES[1 - half]]
-                following[half, at] = ahead.next(number, others) if leaps else number + 1
+                leaping = leaps and number < levels.height - 1
+                following[half, at] = ahead.next(number, others) if leaping else number + 1
                 done = walk.fixed[at][:, HALVES[half]].all(-1)
-                following[half, at[done]] = levels.height  # no level at all
+                following[half, at[done]] = -1  # no level at all
         found.looks[looked] += 1
         found.epsilon[looked] = level.epsilon
+        if number < levels.height:
+            found.answered[looked] = (following[:, looked] < 0).all(0)
     for walk, part_of in zip(walks, HALVES, strict=True):
         found.returned[:, part_of] = walk.returned[:, part_of]
         found.certain[:, part_of] = walk.certain[:, part_of]

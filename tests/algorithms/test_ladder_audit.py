@@ -7,6 +7,7 @@ environment makes ten times as many runs.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +24,7 @@ from probe_sql.measuring import Ints, Mask
 from tests.algorithms.audit_cells import (
     RANGES,
     Cell,
+    Counts,
     audit,
     bound_cells,
     cell,
@@ -51,8 +53,10 @@ LENGTHS = tuple(RANGES)
 Note = Callable[[str, object], None]
 
 
-def _holds(found: Cell, accuracy: Accuracy, runs: int, seed: int, note: Note) -> None:
-    counts = audit(found, accuracy, runs, seed)
+def _holds(
+    found: Cell, accuracy: Accuracy, runs: int, seed: int, note: Note, most: float = math.inf
+) -> Counts:
+    counts = audit(found, accuracy, runs, seed, most=most)
     for name, value in counts.words().items():
         note(name, value)
     assert not counts.misses_too_many(accuracy.fnr)
@@ -60,6 +64,7 @@ def _holds(found: Cell, accuracy: Accuracy, runs: int, seed: int, note: Note) ->
     if accuracy.fdr is not None:
         assert not counts.beyond_fdr(accuracy.fdr)
     assert counts.certain_and_false <= 3 + 0.03 * runs
+    return counts
 
 
 # --- fast: a few cells of each kind ---
@@ -89,6 +94,46 @@ def test_the_audit_notices_a_ladder_without_margin() -> None:
     longest = plateau("longest", 20, 3, 0, 10)
     assert audit(longest, FDR, 400, 1, tuning=HASTY).beyond_fdr(0.1)
     assert audit(plateau("longest", 0, 3, 0, 22), FPR, 400, 1, tuning=HASTY).beyond_fpr(0.1)
+
+
+BUDGETS = (0.05, 0.2, 1.0)  # none of them is enough to tell groups on the line
+
+
+@pytest.mark.parametrize("name", ["14-true-3-at-0", "14-true-2-at-0", "100-true-13-at-0"])
+def test_a_denied_run_counts_with_what_more_epsilon_would_have_listed(
+    name: str, record_property: Note
+) -> None:
+    """The promise where budgets end, and why it says so: among answered runs it is broken."""
+    counts = _holds(fdr_cells("longest")[name], FDR, 400, 21, record_property, most=1.0)
+    assert 0.1 < counts.answered.mean() < 0.9
+    assert counts.beyond_fdr_if_answered(0.1)
+
+
+def test_the_rate_is_kept_where_budgets_end(record_property: Note) -> None:
+    found = fpr_cells("longest")["3-at-0-of-21-and-0"]
+    counts = _holds(found, FPR, 400, 21, record_property, most=1.0)
+    assert 0.1 < counts.answered.mean() < 0.9
+    # A denied run lists none: that is less than what more epsilon would have listed.
+    assert (counts.false * counts.answered).mean() < counts.false.mean()
+
+
+@pytest.mark.parametrize("accuracy", [FPR, FDR], ids=["fpr", "fdr"])
+def test_the_audit_notices_a_ladder_without_margin_where_budgets_end(accuracy: Accuracy) -> None:
+    """Negative control of the two before."""
+    true, away = (20, 10) if accuracy.fdr else (0, 22)
+    found = plateau("middle", true, 3, 0, away)
+    counts = audit(found, accuracy, 400, 1, tuning=HASTY, most=0.02)
+    assert counts.answered.mean() < 1
+    beyond = counts.beyond_fdr(0.1) if accuracy.fdr else counts.beyond_fpr(0.1)
+    assert beyond
+
+
+def test_few_are_missed_where_the_budget_ends_and_the_dead_are_out(record_property: Note) -> None:
+    """A run is answered where the one true group near the line is missed, and denied else."""
+    found = cell(60, (7, 200), (1, 1), (32, -60))
+    counts = _holds(found, FDR, 1500, 22, record_property, most=0.4)
+    assert 0.02 < counts.misses.mean() < 0.05
+    assert counts.answered.mean() < 2 * counts.misses.mean()
 
 
 def _asked(fnr: float, fpr: float, fdr: float) -> Accuracy:
@@ -225,6 +270,34 @@ def test_fpr_on_plateaus(name: str, length: str, record_property: Note) -> None:
     found = fpr_cells(length)[name]
     runs = min(4000, 400_000 // found.y.size) * TIMES
     _holds(found, FPR, runs, 11, record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", BUDGETS)
+@pytest.mark.parametrize("name", fdr_cells("short"))
+@pytest.mark.parametrize("length", ["middle", "longest"])
+def test_fdr_where_budgets_end(name: str, length: str, most: float, record_property: Note) -> None:
+    _holds(fdr_cells(length)[name], FDR, 2000 * TIMES, 15, record_property, most)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", BUDGETS)
+@pytest.mark.parametrize("name", fpr_cells("short"))
+@pytest.mark.parametrize("length", ["middle", "longest"])
+def test_fpr_where_budgets_end(name: str, length: str, most: float, record_property: Note) -> None:
+    found = fpr_cells(length)[name]
+    runs = min(2000, 200_000 // found.y.size) * TIMES
+    _holds(found, FPR, runs, 15, record_property, most)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", BUDGETS)
+@pytest.mark.parametrize("name", other_cells())
+@pytest.mark.parametrize("accuracy", [FPR, FDR, BOTH], ids=["fpr", "fdr", "both"])
+def test_bounds_off_the_plateau_where_budgets_end(
+    name: str, accuracy: Accuracy, most: float, record_property: Note
+) -> None:
+    _holds(other_cells()[name], accuracy, 1000 * TIMES, 16, record_property, most)
 
 
 @pytest.mark.slow

@@ -115,10 +115,30 @@ def test_levels_ascend_by_a_constant_ratio_from_twice_the_range() -> None:
 
 
 def test_levels_end_where_the_budget_ends() -> None:
-    found = every(levels_of(most=0.5))
+    levels = levels_of(most=0.5)
+    found = every(levels)
+    assert levels.short
     assert found[-1].epsilon <= 0.5 < 1.08 * found[-1].epsilon
+    assert [level.ends for level in found] == [False] * (len(found) - 1) + [True]
     assert not found[-1].last
+    later = levels[levels.height]  # in thought
+    assert (later.judged, later.ends) == (False, False)
     assert levels_of(most=1e-9).height == 0
+
+
+@pytest.mark.parametrize("most", [0.3, 0.5, 1.0, math.inf])
+def test_groups_are_judged_where_none_may_be_left_open_and_at_every_fourth_before(
+    most: float,
+) -> None:
+    levels = levels_of(most=most)
+    judged = [level.judged for level in every(levels)]
+    final = len(judged) - (1 if levels.short else 2)
+    assert judged == [
+        number <= final and (final - number) % 4 == 0 for number in range(len(judged))
+    ]
+    assert judged[final]
+    assert sum(judged) == levels.judgements
+    assert any(level.ends for level in every(levels)) == levels.short
 
 
 def test_single_judgements_stay_within_their_shares_over_the_whole_walk() -> None:

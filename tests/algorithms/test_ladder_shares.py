@@ -68,6 +68,8 @@ def test_the_sums_over_all_groups_watch_over_the_rest_of_each_bound() -> None:
     [listed] = promises_of(LISTED, 1000, TUNING)
     assert listed.listed
     assert [listed.rate, listed.lost] == pytest.approx([0.196, 0.15 * 0.05])
+    [short] = promises_of(LISTED, 1000, TUNING, short=True)
+    assert short.lost == pytest.approx(0.05)  # killed, or dead where the budget ends
     assert len(promises_of(replace(RATE, fdr=0.2), 1000, TUNING)) == 2
     assert promises_of(replace(RATE, fpr_scope="group"), 1000, TUNING) == []
     [strict] = promises_of(replace(RATE, proof="strict"), 1000, TUNING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,10 +24,14 @@ FDR = Promise(0.09, listed=True, width=TUNING.width, lost=0.005)
 
 def _chain(seed: int, shape: tuple[int, ...], levels: int) -> list[Ints]:
     """Noise at all levels of `levels_of()`, coarse to fine."""
-    rng = np.random.default_rng(seed)
-    rates = [level.rate for level in every(levels_of())[:levels]]
-    found = [laplace(rng, rates[0], shape)]
-    for slow, fast in pairwise(rates):
+    return _chain_of(np.random.default_rng(seed), shape, every(levels_of())[:levels])
+
+
+def _chain_of(
+    rng: np.random.Generator, shape: tuple[int, ...], levels: Sequence[Level]
+) -> list[Ints]:
+    found = [laplace(rng, levels[0].rate, shape)]
+    for slow, fast in pairwise(level.rate for level in levels):
         found.append(refined(rng, found[-1], slow, fast))
     return found
 
@@ -64,8 +69,9 @@ def test_the_margin_grows_while_the_sum_is_near_its_bound() -> None:
 
 def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None:
     levels = every(levels_of(groups=30))
-    even, judged = levels[58], levels[59]
-    assert (even.judged, judged.judged) == (False, True)
+    at = next(number for number in range(58, 70) if levels[number].judged)
+    even, judged = levels[at - 1], levels[at]
+    assert not even.judged
     x = np.concatenate(([judged.settle + 1, -judged.kill], np.zeros(28, dtype=np.int64)))
     walk = Walk((30,), [Watch(FDR, (30,), TUNING)])
     coins = np.zeros(30)
@@ -96,6 +102,7 @@ JUDGED = Level(
     apart=30,
     certain=50,
     sure=10,
+    ends=False,
     last=False,
 )
 
@@ -147,6 +154,66 @@ def test_a_test_takes_half_of_its_share_and_not_a_rounding_more() -> None:
     assert not twice.fixed.any()  # the second test has half of what the first had
     twice.step(replace(roomy, look=8 * chance * (1 + 1e-8)), np.array([-4]), np.array([0.5]))
     assert twice.fixed.all()
+
+
+ALONE = Promise(0.1, listed=True, width=TUNING.width, lost=0.005)
+
+
+def test_the_only_open_one_stops_where_sure_groups_make_up_for_it() -> None:
+    level = replace(JUDGED, settle=999, look=1e-300)
+    needed = ALONE.worst(level) / (0.1 * (1 - 0.005 / 0.95))
+    enough = math.ceil(needed)
+    assert enough - needed < 0.9  # and so one fewer is not enough
+    for true, open_, stops in ((enough, 1, True), (enough - 1, 1, False), (enough, 2, False)):
+        numbers = np.array([31] * true + [0] * open_ + [-40] * 5)
+        walk = Walk(numbers.shape, [Watch(ALONE, numbers.shape, replace(TUNING, margin=50.0))])
+        walk.step(level, numbers, np.full(numbers.size, 0.5))
+        assert walk.fixed[true] == stops, (true, open_)
+    many = np.array([31] * 50)
+    unjudged = Walk(many.shape, [Watch(ALONE, many.shape, replace(TUNING, margin=50.0))])
+    unjudged.step(replace(level, judged=False), many, np.full(50, 0.5))
+    assert not unjudged.fixed.any()
+
+
+def test_for_fpr_groups_surely_outside_make_up_for_the_only_open_one() -> None:
+    level = replace(JUDGED, settle=999, look=1e-300)
+    rate = replace(ALONE, listed=False)
+    enough = math.ceil(rate.worst(level) / rate.rate)
+    for false, stops in ((enough, True), (enough - 1, False)):
+        numbers = np.array([31] * 20 + [0] + [-40] * false)
+        walk = Walk(numbers.shape, [Watch(rate, numbers.shape, replace(TUNING, margin=50.0))])
+        walk.step(level, numbers, np.full(numbers.size, 0.5))
+        assert walk.fixed[20] == stops
+
+
+@pytest.mark.parametrize("true", [7, 9, 12])
+def test_the_only_open_one_is_false_as_seldom_as_the_others_make_up_for(true: int) -> None:
+    """Theorem D, on the group for which it is nearest to an equality: one on the line."""
+    promise = replace(ALONE, lost=0.0)
+    y = np.concatenate((np.full(true, 10**6), np.zeros(1), np.full(20, -(10**6)))).astype(np.int64)
+    levels = every(levels_of(groups=y.size, reach=40, miss=0.05))
+    rng, shape = np.random.default_rng(5), (4000, y.size)
+    walk = Walk(shape, [Watch(promise, shape, replace(TUNING, margin=1e6))])
+    for level, noise in zip(levels[:-1], _chain_of(rng, shape, levels[:-1]), strict=True):
+        kept = replace(level, settle=10**9, kill=10**5, look=1e-300, apart=10**5)
+        walk.step(kept, y + noise, rng.random(shape))
+    assert walk.fixed[:, true].all()
+    false = walk.returned[:, true].mean()
+    bound = 0.1 * true / 0.9
+    assert false <= bound + 4 * math.sqrt(false / 4000)
+    assert false > 0.8 * min(bound, 0.9)  # and it says something
+
+
+def test_where_the_budget_ends_the_dead_are_out_if_nobody_is_left_open() -> None:
+    ends = replace(JUDGED, ends=True, settle=3, look=1e-300)
+    dead, alive, settled = -ends.reach, 1, 4
+    walk = _looked_at(ends, [settled, dead, dead - 3])
+    assert walk.fixed.all()
+    assert walk.returned.tolist() == [True, False, False]
+    assert not walk.cut.any()
+    still = _looked_at(ends, [settled, dead, alive])
+    assert still.fixed.tolist() == [True, False, False]  # and it may go on, in thought
+    assert not _looked_at(replace(ends, ends=False), [settled, dead]).fixed[1]
 
 
 CROWDS = {

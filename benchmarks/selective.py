@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from probe_sql.measuring import Floats
 SHARES = (0.01, 0.10, 0.25, 0.50)
 KINDS = ("fpr", "fdr")
 ENOUGH = 20.0  # of epsilon: every run is answered
+BARS = {"fpr": 3.0, "fdr": 4.0}  # how many times the limit a condition may cost
 
 
 def records(name: str, database: Path, runs: int, seed: int, counts: int) -> Iterator[Record]:
@@ -86,8 +88,23 @@ def _record(
         "listed": true - missed + false,
         "lower_bound": limit,
         "lower_bound_ratio": epsilon / limit if limit > 0 else None,
+        "nearby": nearby,
         "nearby_ratio": epsilon / nearby if nearby > 0 else None,
+        "bar": verdict(kind, epsilon, limit, nearby),
     }
+
+
+def verdict(kind: str, epsilon: float, limit: float, nearby: float) -> str:
+    """Whether the bar is met, missed, or out of reach of any mechanism (docs/proofs/ladder.md, 8).
+
+    It is out of reach where so much epsilon, allowed in advance, keeps the bounds on no mechanism's
+    answers to the same data without one row.
+    """
+    if limit <= 0:
+        return "no limit"
+    if epsilon <= BARS[kind] * limit:
+        return "met"
+    return "impossible" if BARS[kind] * limit < nearby else "missed"
 
 
 def show(found: Sequence[Record], console: Console) -> None:
@@ -116,4 +133,28 @@ def show(found: Sequence[Record], console: Console) -> None:
                 f"{false / max(negatives, 1):.3f}",
                 f"{false / max(listed, 1e-9):.3f}",
             )
+    console.print(table)
+    _show_beyond(found, console)
+
+
+def _show_beyond(found: Sequence[Record], console: Console) -> None:
+    """The conditions above their bar, one by one."""
+    table = Table(title=f"above the bar ({', '.join(f'{k} {v:g}' for k, v in BARS.items())})")
+    for column in ("condition", "bound", "true", "of"):
+        table.add_column(column)
+    for column in ("limit", "without a row", "epsilon", "ratio", "nearby", "bar"):
+        table.add_column(column, justify="right")
+    beyond = [r for r in found if r["bar"] in ("missed", "impossible")]
+    for r in sorted(beyond, key=lambda r: -r["lower_bound_ratio"]):
+        numbers = (r["lower_bound"], r["nearby"], r["epsilon"], r["lower_bound_ratio"])
+        table.add_row(
+            f"{r['dataset']}: {r['sql'].split(' HAVING ')[-1]}",
+            r["bound"],
+            str(r["true"]),
+            str(r["groups"]),
+            *(f"{number:.3g}" for number in (*numbers, r["nearby_ratio"])),
+            r["bar"],
+        )
+    bars = Counter(r["bar"] for r in found)
+    table.caption = ", ".join(f"{bar} {number}" for bar, number in bars.most_common())
     console.print(table)

@@ -336,7 +336,8 @@ class Guarantee:
     `kind` is how false groups are bounded: 'average', 'average and one', 'estimate', 'each',
     'certain each', 'certain', 'open', 'spent', or '' where only the text tells. `doubt` is the
     probability that some group is wrongly marked certain, where groups are marked. `wrong` is an
-    estimate, which only an answer that spent all it was allowed has.
+    estimate, which only an answer that spent all it was allowed has. `denies`: a run may end in a
+    denial for what it drew, so that the bounds are over denied runs as well.
     """
 
     fnr: float | None
@@ -346,6 +347,7 @@ class Guarantee:
     kind: str = ""
     doubt: float | None = None
     wrong: Wrong | None = None
+    denies: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ _LISTED = (
     " does, about {bound:g} group is listed)"
 )
 _DENIED_TOO = "; there a denied run counts with the groups that more epsilon would have listed"
+_DENIED_NONE = " (a denied run lists none)"
 _ONE_MORE = ", these and one more taken together"
 _CERTAIN = (
     "with probability {bound:g} every group marked certain satisfies it",
@@ -55,7 +56,8 @@ def one_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
 def two_sided(accuracy: Accuracy, capped: bool) -> Guarantee:
     """The a priori bound for each group, and the other rate as estimated."""
     other = _RATE[accuracy.primary == "fpr"].format(bound=accuracy.other_bound)
-    return _two(accuracy, other, accuracy.other_bound, capped, _DENIAL, kind="estimate")
+    found = _two(accuracy, other, accuracy.other_bound, capped, _DENIAL, kind="estimate")
+    return replace(found, denies=True)
 
 
 def both(accuracy: Accuracy, capped: bool, doubt: float | None = None) -> Guarantee:
@@ -68,16 +70,20 @@ def both(accuracy: Accuracy, capped: bool, doubt: float | None = None) -> Guaran
         return _two(accuracy, each, accuracy.other_bound, capped, kind="certain each")
     more = _ONE_MORE if accuracy.proof == "strict" else ""
     fpr = accuracy.other_bound if accuracy.other_bound < UNBOUNDED else None
+    denies = accuracy.on_exhausted == "deny"
     others = []
     if fpr is not None:
-        others.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr) + more)
+        none = _DENIED_NONE if denies and accuracy.primary == "fnr" else ""
+        others.append(_TRUE_RATE[accuracy.primary == "fpr"].format(bound=fpr) + more + none)
     if accuracy.fdr is not None:
-        ended = _DENIED_TOO if accuracy.on_exhausted == "deny" else ""
+        ended = _DENIED_TOO if denies else ""
         others.append(_LISTED.format(bound=accuracy.fdr) + more + ended)
     if doubt is not None:
         others.append(_CERTAIN[accuracy.primary == "fpr"].format(bound=1 - doubt))
     kind = "average and one" if more else "average"
-    return _two(accuracy, "; ".join(others), fpr, capped, _DENIAL, accuracy.fdr, kind, doubt)
+    after = _DENIAL if denies else ""
+    found = _two(accuracy, "; ".join(others), fpr, capped, after, accuracy.fdr, kind, doubt)
+    return replace(found, denies=denies)
 
 
 def spent(accuracy: Accuracy, capped: bool, doubt: float, wrong: Wrong | None = None) -> Guarantee:
@@ -100,6 +106,7 @@ def or_else(first: Guarantee, other: Guarantee) -> Guarantee:
         first.fpr if first.fpr == other.fpr else None,
         f"{first.text} Or, if the budget ends first: {other.text}",
         first.fdr if first.fdr == other.fdr else None,
+        denies=first.denies or other.denies,
     )
 
 

@@ -37,6 +37,7 @@ def sentence(promise: Guarantee, listed: Listed) -> str:
     if not promise.kind:
         return promise.text
     parts = [_warning(promise, listed), _wrong(promise, listed), _kept(promise, listed)]
+    parts.append(_denials(promise, listed))
     if promise.doubt is not None and promise.kind != "certain" and listed.returned:
         parts.append(f"With probability {1 - promise.doubt:g} every group marked certain is right.")
     if listed.limited and listed.returned:
@@ -122,6 +123,18 @@ def _kept(promise: Guarantee, listed: Listed) -> str:
     if not listed.returned:
         return f"{missed[0].upper()}{missed[1:]}."
     return f"Groups just below the line are kept so that true ones are not missed: {missed}."
+
+
+def _denials(promise: Guarantee, listed: Listed) -> str:
+    """What a denied run counts as, where a run may be denied for what it drew."""
+    if not promise.denies:
+        return ""
+    if not listed.returned:
+        return "That counts denied runs too, as missing none."
+    if promise.kind == "each":
+        return "That counts denied runs too, as listing none."
+    listing = "as listing none" if promise.fdr is None else "with what more epsilon would list"
+    return f"Both count denied runs too: {listing}, and as missing none."
 
 
 def odds(share: float) -> str:

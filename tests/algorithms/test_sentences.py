@@ -36,6 +36,21 @@ def test_of_what_is_listed_so_much_is_wrong() -> None:
     assert "here less than 1 of 7" in said(FDR, 500, 7)
 
 
+def test_what_a_denied_run_counts_as_is_told_where_there_are_any() -> None:
+    assert "Both count denied runs too: with what more epsilon would list" in said(FDR, 500, 16)
+    assert "Both count denied runs too: as listing none, and as missing" in said(FPR, 50, 16)
+    assert "Both count denied runs too: as listing none" in said(
+        replace(FPR, algorithm="probe"), 50, 16
+    )
+    assert "That counts denied runs too, as missing none." in said(FDR, 50, 0)
+    for accuracy in (
+        replace(FDR, on_exhausted="mark"),
+        replace(FPR, fpr_scope="group"),
+        replace(FPR, algorithm="naive"),
+    ):
+        assert "denied" not in said(accuracy, 500, 16)
+
+
 def test_strict_proof_counts_one_more() -> None:
     text = said(replace(FDR, proof="strict"), 500, 14)
     assert "these and one more taken together: here about 2 of 14" in text
@@ -70,6 +85,9 @@ def test_a_limit_and_caps_are_named() -> None:
 def test_mirrored_and_by_group() -> None:
     mirrored = said(replace(FPR, primary="fpr"), 50, 16)
     assert "kept" not in mirrored
+    assert (
+        mirrored.endswith("That counts denied runs too, as listing none.") or "certain" in mirrored
+    )
     assert "1 in 10 of the groups that do not satisfy" in mirrored
     alone = said(replace(FPR, fpr_scope="group"), 5000, 16)
     assert alone.startswith("Each of the groups that do not satisfy the condition is marked")

@@ -79,19 +79,23 @@ def test_the_plan_of_the_tutorial_is_free(clinic: Path, tmp_path: Path) -> None:
         assert db.budget.spent == 0
 
 
-def test_a_group_on_the_line_is_denied_and_the_denial_names_what_works(
+def test_a_group_on_the_line_stops_nobody_and_a_denial_names_what_works(
     clinic: Path, tmp_path: Path
 ) -> None:
     query = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 3300"  # one has 3,300
     with seeded(clinic, tmp_path, 0) as db:
-        denied = db.sql(query)
+        given = db.sql(query)
+        assert isinstance(given, Answer)
+        assert given.status == "answered"
+        assert given.privacy.epsilon < 0.5
+        denied = db.sql(query, epsilon=0.01, fresh=True)
         assert isinstance(denied, Answer)
         assert denied.status == "denied"
         assert "on_exhausted = 'mark'" in str(denied)
-        marked = db.sql(query, on_exhausted="mark")
+        marked = db.sql(query, epsilon=0.01, on_exhausted="mark")
         assert isinstance(marked, Answer)
         marks = {row[0]: mark for row, mark in zip(marked.rows, marked.marks, strict=True)}
-        assert marks["influenza"] == "certain"
+        assert marks["common cold"] == "certain"
         assert marks.get("hepatitis B") != "certain"
 
 

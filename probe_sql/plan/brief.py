@@ -125,7 +125,8 @@ def _bounds(plan: Plan) -> str:
         return ""
     told = [f"missed at most {percent(a.fnr)}"]
     if a.fdr is not None:
-        told.append(f"wrong on average at most {percent(a.fdr)} of the list")
+        over = ", denied runs counted" if a.on_exhausted == "deny" else ""
+        told.append(f"wrong on average at most {percent(a.fdr)} of the list{over}")
     elif a.fpr < UNBOUNDED:
         told.append(f"of those outside at most {percent(a.fpr)} listed")
     text = ", ".join(told)

@@ -152,7 +152,7 @@ RECORDED: dict[type, str] = {
     Outcome: "returned status guarantee trace noisy denial certain details shown peeled",
     Peeled: "groups reach ahead",
     Shown: "parts margins together",
-    Guarantee: "fnr fpr text fdr kind doubt wrong",
+    Guarantee: "fnr fpr text fdr kind doubt wrong denies",
     Wrong: "expected error bound",
     Step: "atom phase region beta epsilon groups estimated_fp allowed_fp balance",
 }

@@ -132,7 +132,7 @@ def test_few_are_missed_where_the_budget_ends_and_the_dead_are_out(record_proper
     """A run is answered where the one true group near the line is missed, and denied else."""
     found = cell(60, (7, 200), (1, 1), (32, -60))
     counts = _holds(found, FDR, 1500, 22, record_property, most=0.4)
-    assert 0.02 < counts.misses.mean() < 0.05
+    assert 0.02 < counts.misses.mean() < 0.07
     assert counts.answered.mean() < 2 * counts.misses.mean()
 
 

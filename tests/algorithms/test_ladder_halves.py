@@ -42,7 +42,7 @@ def _tested(
     """The levels at which each half is tested, to the end of the walk."""
     promises = promises_of(accuracy, y.size, TUNING)
     shape = (y.size,)
-    walk = Walk(shape, watches_of(accuracy, shape, TUNING, levels.height))
+    walk = Walk(shape, watches_of(accuracy, shape, TUNING, levels))
     found: list[list[int]] = [[], []]
     halves = Halves(walk, Ahead(levels, promises))
     while not halves.done:
@@ -100,7 +100,7 @@ def test_leaps_end_where_groups_are_judged_and_at_the_last_level_that_can_be_pai
         following = int(ahead.next(number, undecided))
         assert number < following < levels.height
         leap = following - number
-        assert leap == 1 or following == levels.height - 1 or not (following + 1) % 2
+        assert leap == 1 or (levels.judged - following) % 2 == 0
         if leap > 2 and following < levels.height - 1:
             assert levels[following].judged
 

@@ -211,8 +211,9 @@ def test_where_the_budget_ends_the_dead_are_out_if_nobody_is_left_open() -> None
     assert walk.fixed.all()
     assert walk.returned.tolist() == [True, False, False]
     assert not walk.cut.any()
-    still = _looked_at(ends, [settled, dead, alive])
-    assert still.fixed.tolist() == [True, False, False]  # and it may go on, in thought
+    still = _looked_at(ends, [settled, dead, alive, dead, dead, settled])
+    # By halves: of the first, third and fifth one is open, and may go on, in thought.
+    assert still.fixed.tolist() == [True, True, False, True, False, True]
     assert not _looked_at(replace(ends, ends=False), [settled, dead]).fixed[1]
 
 

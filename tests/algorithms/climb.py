@@ -16,9 +16,9 @@ import numpy as np
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.ladder import promises_of, shares_of, watches_of
-from probe_sql.algorithms.ladder_halves import HALVES, Ahead
+from probe_sql.algorithms.ladder_halves import Ahead
 from probe_sql.algorithms.ladder_levels import Levels, Tuning
-from probe_sql.algorithms.ladder_stop import Walk, Watch
+from probe_sql.algorithms.ladder_stop import HALVES, Walk, Watch
 from probe_sql.measuring import Floats, Ints, Mask
 
 

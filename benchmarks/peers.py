@@ -316,6 +316,8 @@ def compare(engine: Engine, judge: Sequence[Judge], runs: int) -> list[Record]:
                 promised_cover = judge[index](promised[0])
         except Refused as error:
             note = str(error)
+        told = "refused" if price is None else f"{price:.3g}"
+        print(f"{engine.name}, {question.name}: {told}", file=sys.stderr, flush=True)
         found.append(
             Record(question.name, question.margin, engine.name, price, stated, promised_cover, note)
         )

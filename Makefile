@@ -22,7 +22,7 @@ RELEASE := $(VENV)/.release-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-service test-wheel test-engines test-all audit mutants experiments site release lint format clean
+.PHONY: help demo test test-service test-wheel test-engines test-all audit mutants experiments site release lint format vendor clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
@@ -37,6 +37,7 @@ help:
 	@echo "make site          the documentation as a site, in build/site"
 	@echo "make release       rehearse a release: build, check, install, list; publishes nothing"
 	@echo "make lint          ruff check, ruff format --check, mypy --strict"
+	@echo "make vendor        bundle the console's editor anew, from npm"
 	@echo "make format        let ruff sort imports and format"
 	@echo "make clean         remove $(VENV), caches and build products"
 	@echo
@@ -110,6 +111,13 @@ lint: $(DEV)
 format: $(DEV)
 	@$(BIN)/ruff check --select I --fix .
 	@$(BIN)/ruff format .
+
+# The bundle is committed: this is for who changes vendor/ or its versions. Needed: Node 20 or later.
+vendor:
+	@echo "==> the editor's packages, as vendor/package-lock.json names them"
+	@cd vendor && npm ci --silent && node build.mjs
+	@cp vendor/node_modules/axe-core/axe.min.js tests/serve/console/axe.min.js
+	@rm -rf vendor/node_modules
 
 clean:
 	@echo "==> removing $(VENV), caches and build products"

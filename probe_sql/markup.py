@@ -24,7 +24,7 @@ class Html(str):
 Child: TypeAlias = "str | Iterable[Child] | None"
 
 
-def tag(name: str, *children: Child, **attributes: Any) -> Html:
+def tag(name: str, /, *children: Child, **attributes: Any) -> Html:
     """One element; children are elements, text, which is escaped, or lists of both.
 
     Attributes: `class_` is class, `aria_label` is aria-label. True has no value; None and False

@@ -18,15 +18,20 @@ from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.content import Privacy, Replayed
 from probe_sql.answer.lines import find_lines
 from probe_sql.answer.values import Answer, Denied
-from probe_sql.blocks import Asker, Outline, outline
+from probe_sql.blocks import Asker, Outline, brief, outline
 from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
-from probe_sql.errors import InterfaceError, Interrupted, NotSupportedError, Refused, SqlError
+from probe_sql.errors import (
+    InterfaceError,
+    Interrupted,
+    NotSupportedError,
+    Refused,
+    SqlError,
+)
 from probe_sql.ledger import BudgetState, Entries, Entry, MovedError
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
-from probe_sql.plan.brief import brief_lines
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import Plan, plan_bound
 from probe_sql.plan.tally import Engine
@@ -400,15 +405,6 @@ def _sentence(plan: Plan, outcome: Outcome, replayed: Replayed | None) -> str:
     said = sentence(outcome.guarantee, listed)
     part = replayed is not None and limited and not plan.figures
     return f"This promise is about the stored question, without LIMIT: {said}" if part else said
-
-
-def brief(
-    explained: Explanation | Outline, remaining: float | None, width: int, epsilon: str = "ε"
-) -> list[str]:
-    """EXPLAIN in a few lines: price, bounds and what stays in doubt; `remaining` if it is known."""
-    if isinstance(explained, Outline):
-        return explained.brief(remaining, width, epsilon)
-    return brief_lines(explained, remaining, width, epsilon)
 
 
 def _typed(value: Any) -> tuple[type, Any]:

@@ -51,11 +51,13 @@ ROOMS = (
     "database",
     "catalogue",
     "remote",
+    "completion",
     "again",
     "walk",
     "blocks",
     "session",
     "notebook",
+    "reopening",
     "owner",
     "serve",
     "cli",
@@ -75,6 +77,7 @@ ONLY = {
         "policy",
         "answer",
         "catalogue",
+        "completion",
         "session",
         "owner",
         "serve",
@@ -82,15 +85,23 @@ ONLY = {
     "serve": {
         TOP,
         "text",
+        "markup",
+        "grid",
         "errors",
         "types",
+        "loss",
+        "accuracy",
         "options",
         "policy",
+        "sql",
+        "plan",
         "outside",
         "answer",
         "catalogue",
+        "completion",
         "database",
         "session",
+        "reopening",
         "owner",
     },
 }
@@ -115,6 +126,8 @@ OPTIONAL_LIBRARIES = {
     "pyeda": {"logic"},  # the extra `pyeda`
     "pyspark": {"vault"},  # the extra `spark`
     "scramp": {"serve"},  # the extra `serve`
+    "starlette": {"serve"},  # the extra `serve`
+    "uvicorn": {"serve"},  # the extra `serve`
     "pygments": {"cli"},  # comes with rich; without it the shell has no colours
 }
 STANDARD_LIBRARY = {"sqlite3": {"ledger"}, "tomllib": {"policy"}}

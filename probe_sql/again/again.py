@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -67,11 +68,40 @@ class Again:
             outcome = None if was is None else outcome_for(plan, groups, was)
             if was is None or outcome is None:
                 continue
-            if plan.figures:
-                accuracy = replace(plan.accuracy, confidence=was.asked["confidence"])
-                plan = replace(plan, accuracy=accuracy)
-            return Replay(kept, plan, outcome, self._told(kept))
+            return self._replay(plan, kept, was, outcome)
         return None
+
+    def _replay(self, plan: Plan, kept: Kept, was: Record, outcome: Outcome) -> Replay:
+        if plan.figures:
+            accuracy = replace(plan.accuracy, confidence=was.asked["confidence"])
+            plan = replace(plan, accuracy=accuracy)
+        return Replay(kept, plan, outcome, self._told(kept))
+
+    def named(self, name: str) -> tuple[Kept, Record] | None:
+        """A kept answer by the name that links have for it, where this analyst may be given it.
+
+        None where it is not kept, or not given any more by the owner's rules. Raises what asking
+        would, but for the budget.
+        """
+        number, _, _ = name.partition("-")
+        if self._reuse.answers == "none" or not number.isascii() or not number.isdigit():
+            return None
+        answers = self._database.ledger.answers
+        kept = answers.numbered(int(number[:18]), self._analyst)
+        if kept is None or not hmac.compare_digest(kept.name.encode(), name.encode()):
+            return None
+        if self._reuse.answers != "shared" and not answers.owns(kept, self._analyst):
+            return None
+        body = answers.read(kept) if self._current(kept) else None
+        was = None if body is None else Record.load(body)
+        return None if was is None else (kept, was)
+
+    def replay(self, plan: Plan, groups: int, kept: Kept, was: Record) -> Replay | None:
+        """That answer in the numbers of a plan of its own question; None where it is another's."""
+        if self._question(plan) != kept.question:
+            return None
+        outcome = outcome_for(plan, groups, was)
+        return None if outcome is None else self._replay(plan, kept, was, outcome)
 
     def told(self, plan: Plan, groups: int) -> str | None:
         """Of when the answer is that would be given again; None where there is none, or whoever

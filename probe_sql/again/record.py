@@ -6,6 +6,7 @@ alone, as the noisy integers that left the vault; never exact ones, and never th
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
+from probe_sql.errors import AccuracyError
 from probe_sql.measuring import (
     Figure,
     Floats,
@@ -26,6 +28,7 @@ from probe_sql.measuring import (
     Step,
     Wrong,
 )
+from probe_sql.options import OPTIONS
 from probe_sql.plan.plan import Plan
 
 _FORMAT = 1  # of the text; what was written under another is not read
@@ -114,6 +117,15 @@ class Record:
             details=details,
             peeled=self.peeled,
         )
+
+    def options(self) -> dict[str, Any]:
+        """The accuracy options that were asked for, as a query could ask for them."""
+        found = {}
+        for name, option in OPTIONS.items():
+            with contextlib.suppress(AccuracyError):
+                if self.asked.get(name) is not None:
+                    found[name] = option.check(self.asked[name])
+        return found
 
     def dump(self) -> str:
         """As text."""

@@ -21,7 +21,7 @@ from probe_sql.markup import Html, join, tag
 from probe_sql.text import number, plural
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_LABEL = 0.11  # of the width: labels of an axis that are nearer than this run into one another
+_LABEL = 0.09  # of the width: labels of an axis that are nearer than this run into one another
 _ACROSS = 12  # most columns of a grid
 _DOWN = 60
 _DAYS = 8  # labels below days
@@ -169,13 +169,13 @@ def days(answer: Content, most: int = 400) -> Html | None:
     for tick in scale.ticks:
         y = percent(1 - scale.at(tick))
         parts.append(tag("line", class_="g", x1="0", x2="100%", y1=y, y2=y))
-        parts.append(tag("text", number(tick), class_="x", x="0", y=y, dy="-5"))
+        if all(abs(scale.at(line.value) - scale.at(tick)) > _LABEL for line in drawn.lines):
+            parts.append(tag("text", number(tick), class_="x", x="0", y=y, dy="-5"))
     for index, line in enumerate(drawn.lines):
         y = percent(1 - scale.at(line.value))
         parts.append(tag("line", class_="t" if index == 0 else "t2", x1="0", x2="100%", y1=y, y2=y))
         told = f"line {number(line.value)}"
-        # To the right, where no number of the axis stands.
-        parts.append(tag("text", told, class_="x at", x="100%", y=y, dy="-5", text_anchor="end"))
+        parts.append(tag("text", told, class_="x at", x="0", y=y, dy="-5"))
     labelled = _labelled(sorted(moments))
     for moment, value, margin, index in known:
         x = percent(0.11 + 0.85 * _seconds(moment, first) / whole)

@@ -1,6 +1,6 @@
 """Queries of several private blocks: planned together, asked one by one, joined outside."""
 
 from probe_sql.blocks.asker import Asker, outline
-from probe_sql.blocks.explain import Outline
+from probe_sql.blocks.explain import Outline, brief
 
-__all__ = ["Asker", "Outline", "outline"]
+__all__ = ["Asker", "Outline", "brief", "outline"]

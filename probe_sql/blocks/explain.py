@@ -143,3 +143,12 @@ class Outline:
 
 def _asked(program: Program) -> list[Step]:
     return [step for step in program.steps if step.same is None]
+
+
+def brief(
+    explained: Explanation | Outline, remaining: float | None, width: int, epsilon: str = "ε"
+) -> list[str]:
+    """EXPLAIN in a few lines: price, bounds and what stays in doubt; `remaining` if it is known."""
+    if isinstance(explained, Outline):
+        return explained.brief(remaining, width, epsilon)
+    return brief_lines(explained, remaining, width, epsilon)

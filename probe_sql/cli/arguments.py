@@ -20,10 +20,12 @@ COMMANDS = {
     "ledger": "for the owner: show who asked what, when, and what it cost; never a result",
     "report": "for the owner: sum up who asked, at what cost, and how long the budget lasts",
     "user": "for the owner: say who may log in to the server",
-    "serve": "let users ask over the network, by PostgreSQL's protocol",
+    "serve": "let users ask over the network, by PostgreSQL's protocol and in a browser",
+    "console": "ask in a browser on this machine",
     "init": "write a policy by your answers, or draft one from the schema; no row is read",
     "check": "check a policy, against its database too, and explain every problem",
     "demo": "build a small clinic and run a private query on it, end to end",
+    "completions": "print what completes this command in bash, zsh or fish",
 }
 EXIT_CODES = "exit codes: 0 answered, 1 error, 2 usage, 3 denied, 4 budget exhausted"
 ANSWERED, ERROR, USAGE, DENIED, EXHAUSTED, INTERRUPTED, BROKEN = 0, 1, 2, 3, 4, 130, 141
@@ -177,6 +179,17 @@ def _user(parser: argparse.ArgumentParser) -> None:
     _add_ledger(parser)
 
 
+def _console(parser: argparse.ArgumentParser) -> None:
+    _database(parser)
+    _connection(parser)
+    parser.add_argument(
+        "--port", metavar="N", type=_port, help="(default: 8432, or the next one that is free)"
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the link, and open no browser"
+    )
+
+
 def _serve(parser: argparse.ArgumentParser) -> None:
     _database(parser)
     _policy(parser)
@@ -185,6 +198,11 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", metavar="N", type=_port, help="(default: 5432, or the next one that is free)"
     )
+    parser.add_argument("--console", action="store_true", help="let users ask in a browser, too")
+    told = "(default: 8432, or the next one that is free)"
+    parser.add_argument("--console-port", metavar="N", type=_port, help=told)
+    told = "a name by which browsers reach the console; may be given several times"
+    parser.add_argument("--console-name", metavar="NAME", action="append", default=[], help=told)
     parser.add_argument(
         "--no-login",
         action="store_true",
@@ -277,6 +295,10 @@ def _check(parser: argparse.ArgumentParser) -> None:
     _format(parser, ("table", "json"))
 
 
+def _completions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dir", metavar="DIR", help="where to build it (default: a new directory)")
 
@@ -289,9 +311,11 @@ _BUILDERS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "report": _report,
     "user": _user,
     "serve": _serve,
+    "console": _console,
     "init": _init,
     "check": _check,
     "demo": _demo,
+    "completions": _completions,
 }
 
 

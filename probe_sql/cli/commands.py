@@ -208,6 +208,21 @@ def serve(arguments: Namespace) -> int:
     return run_server(arguments, find_policy(arguments))
 
 
+def console(arguments: Namespace) -> int:
+    """Ask in a browser on this machine."""
+    from probe_sql.cli.serving import run_console
+
+    return run_console(arguments, find_policy(arguments))
+
+
+def completions(arguments: Namespace) -> int:
+    """Print what a shell reads to complete this command."""
+    from probe_sql.cli.completions import completions as written
+
+    print(written(arguments.shell), end="")
+    return 0
+
+
 def init(arguments: Namespace) -> int:
     """Write a policy, by the owner's answers or as a draft."""
     from probe_sql.cli.owning import write_policy
@@ -346,6 +361,8 @@ RUN: dict[str, Callable[[Namespace], int]] = {
     "report": report,
     "user": user,
     "serve": serve,
+    "console": console,
+    "completions": completions,
     "init": init,
     "check": check,
     "demo": demo,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import getpass
 import sys
 from argparse import Namespace
+from functools import partial
 
 from probe_sql.cli.arguments import PROGRAM, UsageError
 from probe_sql.cli.terminal import is_terminal, show_note
 from probe_sql.errors import InterfaceError
+from probe_sql.policy import load_policy
 from probe_sql.text import visible
 
 
@@ -52,11 +54,22 @@ def run_server(arguments: Namespace, policy: str) -> int:
     try:
         from probe_sql.serve.limits import Limits
         from probe_sql.serve.opening import Opening
-        from probe_sql.serve.server import serve
+        from probe_sql.serve.server import Console, serve
     except ImportError:
-        raise InterfaceError(
-            "the server needs the library scramp", fix="pip install 'probe-sql[serve]'"
-        ) from None
+        raise _missing() from None
+    named = arguments.console_port is not None or arguments.console_name
+    if named and not arguments.console:
+        raise UsageError(
+            "--console-port and --console-name are about the console", fix="add --console"
+        )
+    if arguments.console:
+        _check_console()
+        if arguments.no_login:
+            raise InterfaceError(
+                "the console needs users who log in",
+                why="a browser shows every page the same cookie, and --no-login asks for nothing",
+                fix=f"{PROGRAM} user DB add NAME; for yourself alone: {PROGRAM} console DB",
+            )
     opening = Opening(
         arguments.db,
         policy,
@@ -75,8 +88,66 @@ def run_server(arguments: Namespace, policy: str) -> int:
         result_rows=arguments.result_rows,
         pace=arguments.pace,
     )
-    asyncio.run(serve(opening, limits, _listening))
+    console = None
+    if arguments.console:
+        console = Console(arguments.console_port, tuple(arguments.console_name))
+    asyncio.run(serve(opening, limits, _listening, console, _console_at))
     return 0
+
+
+def run_console(arguments: Namespace, policy: str) -> int:
+    """The console for one person, until the process is told to end."""
+    import asyncio
+
+    try:
+        from probe_sql.serve.limits import Limits
+        from probe_sql.serve.opening import Opening
+        from probe_sql.serve.server import alone
+    except ImportError:
+        raise _missing() from None
+    _check_console()
+    listed = load_policy(policy).budget.analysts
+    analyst = arguments.analyst or ""
+    if listed and analyst not in listed:
+        raise InterfaceError(
+            "the policy gives each analyst a budget, so the console needs to know who asks",
+            fix=f"--analyst {next(iter(listed))}",
+        )
+    opening = Opening(
+        arguments.db, policy, arguments.ledger, port=arguments.port, login=False, personal=True
+    )
+    show = partial(_come_in, browser=not arguments.no_browser and is_terminal(sys.stdout))
+    asyncio.run(alone(opening, Limits(idle_seconds=float("inf")), analyst, show))
+    return 0
+
+
+def _missing() -> InterfaceError:
+    return InterfaceError(
+        "the server needs the library scramp", fix="pip install 'probe-sql[serve]'"
+    )
+
+
+def _check_console() -> None:
+    try:
+        import probe_sql.serve.console.door  # noqa: F401 - to see whether it can be
+    except ImportError:
+        raise InterfaceError(
+            "the console needs the libraries Starlette and uvicorn",
+            fix="pip install 'probe-sql[serve]'",
+        ) from None
+
+
+def _come_in(link: str, *, browser: bool) -> None:
+    print(f"open {link}", flush=True)
+    show_note("The link works once. Ctrl-C ends the console.")
+    if browser:
+        import webbrowser
+
+        webbrowser.open(link)
+
+
+def _console_at(url: str) -> None:
+    print(visible(f"console at {url}"), flush=True)
 
 
 def _listening(host: str, port: int, name: str) -> None:

@@ -56,6 +56,24 @@ class Answers:
             numbers = {chain: book.heads.found.get(chain) for chain in chains}
             return {c: book.answers[n] for c, n in numbers.items() if n is not None}
 
+    def numbered(self, number: int, analyst: str | None) -> Kept | None:
+        """The answer of one query; None where it is not kept. Raises as `find` does."""
+        with self._log.store.transaction("DEFERRED"):
+            self._log.catch_up()
+            self._may_ask(analyst)
+            return self._log.book.answers.get(number)
+
+    def names(self, analyst: str | None) -> dict[int, str]:
+        """The names of what is kept of this analyst, by the numbers of the queries."""
+        with self._log.store.transaction("DEFERRED"):
+            self._log.catch_up()
+            kept = self._log.book.answers.values()
+            return {one.number: one.name for one in kept if self.owns(one, analyst)}
+
+    def owns(self, kept: Kept, analyst: str | None) -> bool:
+        """Whether an answer was given to this analyst, at this account or login."""
+        return kept.belongs_to(analyst, self._user)
+
     def read(self, kept: Kept) -> str | None:
         """The text of an answer; None where it has made room meanwhile."""
         with self._log.store.transaction("DEFERRED"):

@@ -46,6 +46,16 @@ class Kept:
         """Whether this name asked it, from this account of the machine."""
         return (self.analyst, self.user) == (analyst, user)
 
+    @property
+    def name(self) -> str:
+        """What a link calls this answer.
+
+        Privacy: it is made of the answer's digest, so that who knows the name was told it, and
+        nobody can list what others asked by counting.
+        """
+        mark = hashlib.sha256(f"link {self.question} {self.digest}".encode()).hexdigest()
+        return f"{self.number}-{mark[:20]}"
+
     def dump(self) -> list[object]:
         """As a list for a snapshot of the chain."""
         return [

@@ -6,7 +6,7 @@ from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, buil
 from probe_sql.owner.draft import draft
 from probe_sql.owner.interview import interview
 from probe_sql.owner.judge import Advice, judge
-from probe_sql.owner.record import adopt, allow, record, unlock
+from probe_sql.owner.record import Failing, adopt, allow, failing, record, unlock
 from probe_sql.owner.report import SpendingReport, spending_report
 from probe_sql.owner.report_page import lead, people_grid, questions_grid, report_page
 
@@ -16,6 +16,7 @@ __all__ = [
     "DEMO_VALUES",
     "Advice",
     "Demo",
+    "Failing",
     "Report",
     "SpendingReport",
     "TableCaps",
@@ -25,6 +26,7 @@ __all__ = [
     "caps",
     "check",
     "draft",
+    "failing",
     "guarded_files",
     "interview",
     "judge",

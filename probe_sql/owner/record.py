@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from probe_sql.database import ledger_path
 from probe_sql.ledger import Entry, Ledger
+from probe_sql.ledger.failing import failures
 from probe_sql.policy import Policy, load_policy
 
 
@@ -32,6 +34,27 @@ def open_record(
     with _open(source, policy, ledger) as book:
         entries = tuple(one for one in book.entries() if book.owned or one.user == book.user)
         yield book, load_policy(policy), entries
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A user of the machine, or a login, whose scans have failed: how often, and whether the policy
+    lets them ask no more until the owner has looked."""
+
+    user: str
+    failures: int
+    stopped: bool
+
+
+def failing(
+    source: Any, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
+) -> tuple[Failing, ...]:
+    """Whose scans have failed since the owner last looked. Only the owner of the ledger's file may
+    know."""
+    most = load_policy(policy).prices().failures
+    with _open(source, policy, ledger) as book:
+        found = failures(book)
+    return tuple(Failing(user, count, count >= most) for user, count in sorted(found.items()))
 
 
 def unlock(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probe_sql.accuracy import UNBOUNDED
-from probe_sql.logic import And, Constant, Formula, Leaf
+from probe_sql.logic import And, Constant, Formula, Leaf, Or
 from probe_sql.loss import Loss
 from probe_sql.plan.doubt import Doubt, width_text
 from probe_sql.plan.explain import Explanation, groups_text
@@ -33,6 +33,54 @@ class Brief:
     curve: tuple[tuple[str, str, float, bool], ...] = ()
     values: tuple[str, ...] = ()
     footnotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One comparison of HAVING against a line, and the side on which groups stay in doubt.
+
+    `up`: values above the line satisfy it. The zone lies above the line where `sign` is 1, below
+    where it is -1, and is `width` wide where the decision costs all it may. `line` is None where
+    the comparison is with no constant, and `average` says that the width is that of a group of
+    `rows` rows.
+    """
+
+    line: float | None
+    up: bool
+    sign: int
+    width: float
+    average: bool
+    rows: int = _ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A line of the condition's tree: a word that joins those below it, or a comparison."""
+
+    depth: int
+    text: str
+    comparison: Comparison | None = None
+    is_word: bool = False
+
+
+def nodes(explanation: Explanation) -> tuple[Node, ...]:
+    """The condition as a tree, depth first; empty where there is none to decide."""
+    plan = explanation.plan
+    if plan.decided_free or plan.figures:
+        return ()
+    found: list[Node] = []
+
+    def walk(formula: Formula, depth: int) -> None:
+        if isinstance(formula, Leaf):
+            compared = _compared(plan, explanation.doubt, formula.atom)
+            found.append(Node(depth, plan.origins[formula.atom].text, compared))
+        elif not isinstance(formula, Constant):
+            found.append(Node(depth, _joining(formula), is_word=True))
+            for part in formula.parts:
+                walk(part, depth + 1)
+
+    walk(plan.formula, 0)
+    return tuple(found)
 
 
 def brief(explanation: Explanation, remaining: float | None = None) -> Brief:
@@ -139,26 +187,47 @@ def _tree(formula: Formula, label: str, indent: str, rows: list[tuple[str, int |
         return
     if isinstance(formula, Constant):
         return
-    two = len(formula.parts) == 2
-    every = ("both" if two else "all of") if isinstance(formula, And) else "either"
-    rows.append((label + every, None))
+    rows.append((label + _joining(formula), None))
     for index, part in enumerate(formula.parts):
         last = index == len(formula.parts) - 1
         _tree(part, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "), rows)
 
 
-def _zone(plan: Plan, doubt: Doubt, atom: int) -> str:
-    """The values of a comparison that stay in doubt where the decision costs all it may."""
+def _joining(formula: And | Or) -> str:
+    """The word for how the parts below it count together."""
+    two = len(formula.parts) == 2
+    return ("both" if two else "all of") if isinstance(formula, And) else "either"
+
+
+def _compared(plan: Plan, doubt: Doubt | None, atom: int) -> Comparison | None:
+    """A comparison with its zone, which lies outside of the line, or inside where true groups may
+    be missed."""
+    if doubt is None or not doubt.zones:
+        return None
     zone, origin = doubt.zones[atom], plan.origins[atom]
     width = zone.widths[-1] / (_ROWS if zone.average else 1)
-    note = " *" if zone.average else ""
     if origin.line is None or origin.half_line is None:
-        return f"within {number(float(f'{width:.3g}'))}{note}"
-    line = float(origin.line)
-    # The zone lies outside of the line, or inside where true groups may be missed.
-    sign = 1 if origin.half_line.up == doubt.missed else -1
-    ends = sorted((line, line + sign * width))
-    return f"{_near(ends[0], width)} to {_near(ends[1], width)}{note}"
+        return Comparison(None, True, 0, width, zone.average)
+    up = origin.half_line.up
+    sign = 1 if up == doubt.missed else -1
+    return Comparison(float(origin.line), up, sign, width, zone.average)
+
+
+def _zone(plan: Plan, doubt: Doubt, atom: int) -> str:
+    """The values of a comparison that stay in doubt where the decision costs all it may."""
+    compared = _compared(plan, doubt, atom)
+    if compared is None:
+        return ""
+    return zone_text(compared) + (" *" if compared.average else "")
+
+
+def zone_text(compared: Comparison) -> str:
+    """The zone of a comparison from its lower to its upper end."""
+    width = compared.width
+    if compared.line is None:
+        return f"within {number(float(f'{width:.3g}'))}"
+    ends = sorted((compared.line, compared.line + compared.sign * width))
+    return f"{_near(ends[0], width)} to {_near(ends[1], width)}"
 
 
 def _near(value: float, width: float) -> str:

@@ -70,7 +70,7 @@ def value_lines(values: Sequence[ValueCost]) -> list[str]:
     table = [("value", "measured as", "epsilon", "margin")]
     for value in values:
         names = ", ".join(f"m{index}" for index in value.measures)
-        table.append((visible(value.name), names, f"{value.epsilon:.3g}", _margin(value)))
+        table.append((visible(value.name), names, f"{value.epsilon:.3g}", margin_text(value)))
     widths = [max(len(row[index]) for row in table) for index in range(4)]
     return [
         "  ".join(
@@ -80,7 +80,8 @@ def value_lines(values: Sequence[ValueCost]) -> list[str]:
     ]
 
 
-def _margin(value: ValueCost) -> str:
+def margin_text(value: ValueCost) -> str:
+    """The margin that a value will have, in words."""
     if value.share is not None:
         return value.share
     if value.margin is None:

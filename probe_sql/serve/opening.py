@@ -30,6 +30,7 @@ class Opening:
     certificate: str | None = None
     key: str | None = None
     self_signed: bool = False
+    personal: bool = False  # one person on their own machine, whose files are theirs to guard
 
     @property
     def loopback(self) -> bool:

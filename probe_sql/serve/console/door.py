@@ -1,0 +1,160 @@
+"""The door for browsers: it listens, and speaks HTTP through uvicorn behind the guard."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from probe_sql.errors import InterfaceError, OperationalError
+from probe_sql.policy import Policy
+from probe_sql.serve.console.guard import Address, Guard
+from probe_sql.serve.console.site import Site
+from probe_sql.serve.house import House
+
+PORT = 8432
+_PORTS = 50  # that are tried before one must be named
+_ENDING = 3  # seconds for what is being sent
+
+
+class _Patient(H11Protocol):
+    """HTTP whose first request must come in time, so that nobody keeps a connection for nothing."""
+
+    seconds = 30.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait."""
+        super().connection_made(transport)
+        asyncio.get_running_loop().call_later(self.seconds, self._unasked)
+
+    def _unasked(self) -> None:
+        if getattr(self, "cycle", None) is None:  # no request has begun
+            self.transport.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without hands on the process's signals, which are the house's."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+
+class ConsoleDoor:
+    """The console's address, and its pages. Use: `await start()`; then the house's life.
+
+    `token`: there is no sign-in; who has this token, once, is the person at this machine.
+    """
+
+    def __init__(
+        self,
+        house: House,
+        host: str,
+        port: int | None,
+        names: tuple[str, ...] = (),
+        token: str | None = None,
+        analyst: str = "",
+    ) -> None:
+        self.house = house
+        self._host = host
+        self._port = port
+        self._names = tuple(name.lower() for name in names)
+        self.site = Site(house, token, analyst)
+        self._address: Address | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._server: _Uvicorn | None = None
+
+    async def start(self) -> tuple[str, int]:
+        """Listen; returns the address."""
+        if self._host in ("0.0.0.0", "::") and not self._names:
+            raise InterfaceError(
+                f"{self._host} is no name by which a browser reaches the console",
+                why="a browser that comes by a name that is not known sees nothing",
+                fix="add --console-name clinic.example.org",
+            )
+        listening = self._bind()
+        host, port = listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        local = not self.house.tls_required
+        self._address = Address(shown, port, self.house.tls is not None, local, self._names)
+        self.site.entrance.address = self._address
+        seconds = self.house.limits.message_seconds
+        app = Guard(self._app(), lambda: self.address, self.house.surprised, seconds)
+        config = uvicorn.Config(
+            app,
+            http=_Patient,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            access_log=False,
+            log_config=None,
+            log_level="critical",
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=_ENDING,
+            limit_concurrency=self.house.limits.connections,
+        )
+        config.load()
+        config.ssl = self.house.tls
+        self._server = _Uvicorn(config)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(0.01)
+        self.house.log("console", address=host, port=port)
+        return host, port
+
+    @property
+    def address(self) -> Address:
+        """Where this door is, once it listens."""
+        assert self._address is not None
+        return self._address
+
+    @property
+    def url(self) -> str:
+        """What one types into a browser."""
+        scheme = "https" if self.address.encrypted else "http"
+        host = self._names[0] if self._names else self.address.host
+        port = "" if re.search(r":\d+$", host) else f":{self.address.port}"
+        return f"{scheme}://{host}{port}/"
+
+    async def renew(self, policy: Policy) -> None:
+        """Nothing is kept of a policy here: pages are made from the house's."""
+
+    def shut(self) -> None:
+        """Let nobody else in."""
+        self.site.entrance.closing = True
+
+    async def close(self) -> None:
+        """End sessions, and listen no more."""
+        await self.site.close()
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._serving, 2 * _ENDING)
+
+    def _app(self) -> Starlette:
+        return Starlette(routes=self.site.routes())
+
+    def _bind(self) -> socket.socket:
+        ports = range(PORT, PORT + _PORTS) if self._port is None else [self._port]
+        reason = ""
+        for port in ports:
+            try:
+                found = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)[0]
+                made = socket.create_server(found[4][:2], family=found[0], backlog=128)
+                made.setblocking(False)
+                return made
+            except OSError as error:
+                reason = error.strerror or str(error)
+        raise OperationalError(
+            f"no port can be opened on {self._host} for the console: {reason}",
+            fix="name a free one with --console-port",
+        )

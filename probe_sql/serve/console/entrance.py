@@ -1,0 +1,203 @@
+"""Coming in and going out: cookies, forms of a session, the door for everybody else."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from probe_sql.errors import ProbeError
+from probe_sql.markup import Html
+from probe_sql.serve.complaints import Complaint
+from probe_sql.serve.console.frame import Frame
+from probe_sql.serve.console.guard import Address
+from probe_sql.serve.console.sent import fields
+from probe_sql.serve.console.sign_in_page import closed_page, sign_in_page
+from probe_sql.serve.console.visitors import Visitor, Visitors
+from probe_sql.serve.house import House
+from probe_sql.serve.users import normal
+
+Page = Callable[[Request, Visitor], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
+Resume = Callable[[Request, Visitor, str], Awaitable[Response]]
+_FOR_SCRIPTS = ("/explain", "/complete", "/state")  # ends of addresses that no person looks at
+
+
+class Entrance:
+    """Lets people into the pages of a house: with a name and a password, or, where one person is at
+    the machine, once with a token. `resume` shows a query that was being written."""
+
+    def __init__(self, house: House, token: str | None, analyst: str, resume: Resume) -> None:
+        self.house = house
+        self.visitors = Visitors(house)
+        self.closing = False
+        self.address: Address | None = None
+        self._token = token
+        self._alone = token is not None
+        self._analyst = analyst
+        self._resume = resume
+
+    def page(self, page: Page) -> Handler:
+        """A page for whoever has signed in; everybody else gets the door."""
+
+        async def handler(request: Request) -> Response:
+            self.visitors.drop_ended()
+            visitor = self.visitors.find(request.cookies.get(self._cookie(request)))
+            if visitor is None or self.closing:
+                return self._door(request)
+            with visitor.guest.busy():
+                return await page(request, visitor)
+
+        return handler
+
+    def form(self, page: Page) -> Handler:
+        """The same for what forms and scripts send: it must be from a page of this session."""
+
+        async def checked(request: Request, visitor: Visitor) -> Response:
+            sent = await fields(request)
+            if not visitor.proves(sent.get("csrf", "")):
+                return PlainTextResponse("this form is not of your session; reload the page", 403)
+            return await page(request, visitor)
+
+        async def handler(request: Request) -> Response:
+            self.visitors.drop_ended()
+            visitor = self.visitors.find(request.cookies.get(self._cookie(request)))
+            if visitor is None or self.closing:
+                sent = await fields(request)
+                return self._door(request, kept=sent.get("sql"))
+            with visitor.guest.busy():
+                return await checked(request, visitor)
+
+        return handler
+
+    def owned(self, page: Page) -> Page:
+        """A page for owners alone, whatever links there are to it."""
+
+        async def handler(request: Request, visitor: Visitor) -> Response:
+            if not self._is_owner(visitor):
+                return PlainTextResponse("this page is for the owner of the data", 403)
+            frame = await self.frame(request, visitor)
+            request.state.frame = frame
+            return await page(request, visitor)
+
+        return handler
+
+    def _is_owner(self, visitor: Visitor) -> bool:
+        return visitor.owner if self._alone else self.house.is_owner(visitor.name)
+
+    def _cookie(self, request: Request) -> str:
+        """The name of the cookie: cookies know no ports, so that it has the port in it."""
+        assert self.address is not None
+        prefix = "__Host-" if self._secure(request) else ""
+        return f"{prefix}probe-sql-{self.address.port}"
+
+    def _secure(self, request: Request) -> bool:
+        """Whether the browser came by TLS: ours, or that of a proxy in front of a named server."""
+        assert self.address is not None
+        return self.address.encrypted or not self.address.is_local(request.headers["host"])
+
+    def _door(self, request: Request, kept: str | None = None) -> Response:
+        if request.url.path.endswith(_FOR_SCRIPTS):
+            return JSONResponse({"gone": True}, 401)
+        frame = Frame(self.house.name, request.state.nonce)
+        if self.closing:
+            return html(closed_page(frame, "Closing", "The server is shutting down."), 503)
+        if self._alone:
+            text = "Open the link that the terminal shows. It works once."
+            return html(closed_page(frame, "Come in by the link", text), 401)
+        said = None
+        if request.cookies.get(self._cookie(request)):
+            said = "You were signed out meanwhile. Nothing was charged."
+            said += " Your question is kept." if kept else ""
+        after = request.url.path if request.method == "GET" else "/"
+        return html(sign_in_page(frame, said=said, after=after, kept=kept), 401)
+
+    async def enter(self, request: Request) -> Response:
+        """Sign in with a name and a password of the server's users."""
+        sent = await fields(request)
+        if self._alone or self.closing:
+            return self._door(request)
+        name, after = sent.get("name", ""), _inside(sent.get("after", "/"))
+        frame = Frame(self.house.name, request.state.nonce)
+        address = request.client.host if request.client is not None else "?"
+        try:
+            verifier = await self.house.prove(name, address, sent.get("password", ""))
+            user = normal(name)
+            owner = self.house.is_owner(user)
+            secret = self.visitors.enter(user, verifier, owner=owner)
+        except ProbeError as error:
+            text = "Name and password do not match."
+            if not (isinstance(error, Complaint) and error.code == "28P01"):
+                text = str(error.what)
+            return html(
+                sign_in_page(frame, name=name, wrong=text, after=after, kept=sent.get("sql")), 403
+            )
+        self.visitors.leave(request.cookies.get(self._cookie(request)))  # a session of before
+        visitor = self.visitors.find(secret)
+        if sent.get("sql") and visitor is not None:
+            response = await self._resume(request, visitor, sent["sql"])
+        else:
+            response = see(after)
+        return self._with_cookie(request, response, secret)
+
+    async def enter_by_token(self, request: Request) -> Response:
+        """Come in by the link that the terminal showed, once."""
+        given = request.path_params["token"]
+        # What only looks ahead, as mail programs and browsers do, must not use the link up.
+        ahead = request.method != "GET" or "sec-purpose" in request.headers
+        if not self._token or self.closing or ahead:
+            return self._door(request)
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            await asyncio.sleep(0.25)
+            return self._door(request)
+        self._token = ""
+        secret = self.visitors.enter(self._analyst, None, owner=self.house.owns_ledger)
+        return self._with_cookie(request, see("/"), secret)
+
+    def _with_cookie(self, request: Request, response: Response, secret: str) -> Response:
+        response.set_cookie(
+            self._cookie(request),
+            secret,
+            path="/",
+            httponly=True,
+            samesite="lax",
+            secure=self._secure(request),
+        )
+        return response
+
+    async def leave(self, request: Request, visitor: Visitor) -> Response:  # noqa: ARG002
+        """Sign out."""
+        self.visitors.leave(request.cookies.get(self._cookie(request)))
+        response = see("/")
+        response.delete_cookie(
+            self._cookie(request), path="/", httponly=True, samesite="lax",
+            secure=self._secure(request),
+        )  # fmt: skip
+        return response
+
+    async def frame(self, request: Request, visitor: Visitor) -> Frame:
+        session = visitor.guest.analyst.session
+        budget = await visitor.guest.plan(lambda: session.budget)
+        return Frame(
+            self.house.name, request.state.nonce, visitor.name, visitor.csrf,
+            self._is_owner(visitor), self._alone, budget,
+        )  # fmt: skip
+
+
+def see(path: str) -> Response:
+    """Go and look there."""
+    return Response(status_code=303, headers={"Location": path})
+
+
+def html(content: Html, status: int = 200) -> Response:
+    """A page as a response."""
+    return HTMLResponse(content.encode("utf-8", "replace"), status)
+
+
+def _inside(path: str) -> str:
+    """An address of this site; anything else is its first page."""
+    simple = path.startswith("/") and not path.startswith(("//", "/\\"))
+    return path if simple and path.isascii() and path.isprintable() else "/"

@@ -1,0 +1,45 @@
+"""A query in short, for lists: what is grouped, kept and asked, on one line."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import TokenType
+
+from probe_sql.errors import ProbeError
+from probe_sql.sql.source import CLOSE, OPEN
+from probe_sql.sql.text import tokenize
+
+_STARTS = {"FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "WITH"}
+_KEPT = ("GROUP BY", "WHERE", "HAVING", "ORDER BY", "LIMIT")
+
+
+def short_question(sql: str) -> str:
+    """The groups of a query with its WHERE, HAVING, ORDER BY and LIMIT; all of it where it is
+    not one SELECT with groups. Comments and the accuracy clause are left out."""
+    try:
+        tokens = tokenize(sql)
+    except ProbeError:
+        return " ".join(sql.split())
+    clauses: dict[str, list[str]] = {}
+    current, depth, end = "SELECT", 0, 0
+    whole: list[str] = []
+    for index, token in enumerate(tokens):
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+        piece, word = sql[token.start : token.end + 1], " ".join(token.text.upper().split())
+        gap = " " if sql[end : token.start] and whole else ""
+        end = token.end + 1
+        if token.token_type == TokenType.SEMICOLON:
+            continue
+        whole.append(gap + piece)
+        if depth == 0 and index and word in _STARTS:
+            current = word
+            clauses.setdefault(current, [])
+            continue
+        clauses.setdefault(current, []).append(gap + piece)
+    if not clauses.get("GROUP BY") or tokens[0].text.upper() != "SELECT":
+        return " ".join("".join(whole).split())
+    parts = [
+        ("" if name == "GROUP BY" else f"{name} ") + "".join(clauses[name]).strip()
+        for name in _KEPT
+        if clauses.get(name)
+    ]
+    return " ".join(" ".join(parts).split())

@@ -93,7 +93,7 @@ class Failing:
             watcher.join()
             assert db.budget.spent == 0.1
             assert [entry.outcome for entry in db.ledger()] == ["interrupted"]
-            nothing = db.plan(COUNT.replace("GROUP", "WHERE false GROUP"))
+            nothing = db.plan(COUNT.replace("GROUP", "WHERE note = 'nobody wrote it' GROUP"))
             assert measured(backend, nothing) == [[0] * len(events.SITES)] * 2
 
     def test_an_error_holds_no_value_costs_a_failure_and_stops(

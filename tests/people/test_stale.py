@@ -71,13 +71,13 @@ def test_a_file_that_changes_between_two_steps_is_not_counted(
     source = clinic.as_parquet(tmp_path, OTHER[:9])
     real, policy = vars(bounded_tables)["build"], clinic.policy(5)
 
-    def build(how: Any, target: str, run: Any) -> None:
+    def build(how: Any, target: str, run: Any, work: Any) -> None:
         def step(sql: str) -> Any:
             if sql.startswith("CREATE TABLE"):
                 shutil.copy(new, source["visits"])
             return run(sql)
 
-        real(how, target, step)
+        real(how, target, step, work)
 
     backend = open_backend(source, policy, threads=1)
     try:

@@ -20,8 +20,8 @@ def wait(*_: Any) -> None:
     time.sleep(600)
 
 
-def half_built(how: Any, target: str, run: Any) -> None:
-    del how
+def half_built(how: Any, target: str, run: Any, work: Any) -> None:
+    del how, work
     run(f"CREATE TABLE {target} AS SELECT 'Alice Miller' AS name FROM range(100000)")
     wait()
 

@@ -92,7 +92,8 @@ class _View:
         """1 where a group is on the line, falling to 0 where its noise will leave no doubt."""
         reach = self._level.kill * self._level.rate / self._rates
         inside = np.abs(self._numbers) < reach
-        doubt: Floats = np.where(inside, (1 + np.cos(np.pi * self._numbers / reach)) / 2, 0.0)
+        part = np.where(inside, self._numbers, 0.0) / np.maximum(reach, 0.5)  # reach may be 0
+        doubt: Floats = np.where(inside, (1 + np.cos(np.pi * part)) / 2, 0.0)
         return doubt
 
     def beyond(self, promise: Promise) -> Floats:

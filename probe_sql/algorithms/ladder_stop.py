@@ -45,8 +45,17 @@ class Watch:
         self._near += self._octave * (np.abs(others) <= self._tuning.near * error)
         late = np.maximum(self._near - self._tuning.patience, 0.0)
         margin = self._tuning.margin + self._tuning.growth * late**self._tuning.slowing
-        stopped: Mask = others + margin * error <= 0
+        stopped: Mask = (others + margin * error <= 0) & self._made_up(level, x)
         return stopped
+
+    def _made_up(self, level: Level, x: Ints) -> Mask:
+        """Groups for which enough others count in full to make up for one on the line.
+
+        Utility: without them the sum is below its bound by chance alone, since one weight may be
+        below -1 where its expectation is at least -rate; no tail of a sum of few is normal.
+        """
+        full = self.promise.full(level, x)
+        return self.promise.pays(level, full.sum(-1, keepdims=True) - full)
 
     def stopped_alone(self, level: Level, x: Ints) -> Mask:
         """Groups that may stop at this level if no other one is open.

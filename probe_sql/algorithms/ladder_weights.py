@@ -32,10 +32,21 @@ class Promise:
     def weights(self, level: Level, x: Ints) -> Floats:
         """The weight of every group, dead ones too, from its noisy number alone."""
         living = level.living(x)
-        steps = max(1, math.ceil(self.width / level.rate))
+        steps = self._steps(level)
         if self.listed:
             return (1 - self.rate) * living - counted_true(level, self.rate * self.lost, steps, x)
         return living - self.rate - counted_true(level, self.rate, steps, x)
+
+    def full(self, level: Level, x: Ints) -> Mask:
+        """Groups that look as if they made up for others: beyond H inside, or else dead."""
+        full: Mask = x >= self._steps(level) if self.listed else x <= -level.reach
+        return full
+
+    def pays(self, level: Level, full: Ints) -> Mask:
+        """Whether so many, each with its largest expected worth, make up for one on the line."""
+        each = self.rate * (1 - self.lost)
+        enough: Mask = self.worst(level) <= each * full
+        return enough
 
     def covers(self, level: Level, inside: Ints, outside: Ints) -> Mask:
         """Whether so many groups surely inside, or outside, make up for one on the line."""
@@ -52,10 +63,14 @@ class Promise:
             return (1 - self.rate) * level.on_the_line
         return level.on_the_line - self.rate
 
+    def _steps(self, level: Level) -> int:
+        """H: from there on a group that satisfies the condition counts in full."""
+        return max(1, math.ceil(self.width / level.rate))
+
     def largest(self, level: Level) -> float:
         """No weight is larger at this level, whatever the noise; a public number."""
         p, gap = math.exp(-level.rate), -math.expm1(-level.rate)
-        angle = math.pi / max(1, math.ceil(self.width / level.rate))
+        angle = math.pi / self._steps(level)
         bend = math.sin(angle / 2) ** 2 / gap**2
         slope = (1 + p) / (2 * gap) * math.sin(angle)
         return 1 + 2 * p * bend + level.miss * (slope + (1 + p * p) * bend)

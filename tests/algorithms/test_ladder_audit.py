@@ -156,6 +156,34 @@ def test_small_bounds_are_kept_as_well(name: str, record_property: Note) -> None
         assert narrow.beyond_fdr(accuracy.fdr)
 
 
+class Trusting(Watch):
+    """Lets the sum stop the walk whether or not enough groups could make up for one."""
+
+    def _made_up(self, level: Level, x: Ints) -> Mask:
+        return np.ones(x.shape, dtype=np.bool_)
+
+
+@pytest.mark.parametrize(
+    ("bound", "listed", "far"),
+    [(1e-6, True, 0), (1e-6, False, 0), (1e-3, True, 0), (0.02, True, 70)],
+)
+def test_a_sum_of_few_groups_stops_nobody(bound: float, listed: bool, far: int) -> None:
+    """One true group and three on the line. Negative control: two weights below -1 by chance."""
+    accuracy = _asked(bound, 1.0 if listed else bound, bound if listed else 1.0)
+    y = np.array([0, 20, 0, 0] + [-900] * far)
+    runs = 200
+
+    def false_ones(watch: type[Watch]) -> int:
+        rng = np.random.default_rng(17)
+        found = climb(y, accuracy, runs, rng, reach=1000.0, watch=watch, most=900.0)
+        assert found.answered.all()
+        return int(found.returned[:, y < 1].sum())
+
+    allowed = runs * bound
+    most = allowed + 5 * math.sqrt(allowed) + 1
+    assert false_ones(Watch) <= most < false_ones(Trusting)
+
+
 def test_the_audit_notices_twice_the_misses() -> None:
     """Negative control: a ladder for twice the rate, judged by the rate itself."""
     found = other_cells()["ten-of-40-one-above"]

@@ -159,13 +159,18 @@ def test_small_bounds_are_kept_as_well(name: str, record_property: Note) -> None
 class Trusting(Watch):
     """Lets the sum stop the walk whether or not enough groups could make up for one."""
 
-    def _made_up(self, level: Level, x: Ints) -> Mask:
+    def _made_up(self, _: Level, x: Ints) -> Mask:
         return np.ones(x.shape, dtype=np.bool_)
 
 
 @pytest.mark.parametrize(
     ("bound", "listed", "far"),
-    [(1e-6, True, 0), (1e-6, False, 0), (1e-3, True, 0), (0.02, True, 70)],
+    [
+        (1e-6, True, 0),
+        (1e-6, False, 0),
+        (1e-3, True, 0),
+        pytest.param(0.02, True, 70, marks=pytest.mark.slow),
+    ],
 )
 def test_a_sum_of_few_groups_stops_nobody(bound: float, listed: bool, far: int) -> None:
     """One true group and three on the line. Negative control: two weights below -1 by chance."""

@@ -3,6 +3,6 @@ SELECT ward FROM stays WHERE EXISTS (SELECT 1 FROM stays) GROUP BY ward HAVING c
 
 -- expect:
 --   error: Refused
---   what: a private row is compared with other private rows
+--   what: EXISTS over private rows cannot be asked here
 --   at: EXISTS (SELECT 1 FROM stays)
---   fix: declare a view in the database that joins them, with its unit; or ask for the keys first: column IN (SELECT key FROM ... GROUP BY key HAVING ...)
+--   fix: compare a count, which is measured: (SELECT count(*) FROM ...) > 0

@@ -178,6 +178,13 @@ class _Shaper:
             return
         correlated = self._correlated(inner, env)
         looks = isinstance(parent, exp.Exists) and self._shows_rows(inner, env)
+        if looks and not around and self._closed(inner, outer):
+            raise Refused(
+                "EXISTS over private rows cannot be asked here",
+                why="one person's row would decide it for all groups",
+                fix="compare a count, which is measured: (SELECT count(*) FROM ...) > 0",
+                span=self.text.source.span(parent),
+            )
         if not around and (correlated is not None or looks):
             raise Refused(
                 "a private row is compared with other private rows",
@@ -194,6 +201,29 @@ class _Shaper:
         if shaped is not inner:
             inner.replace(shaped)
 
+    def _columns(self, node: exp.Select) -> set[str]:
+        """The declared columns of the tables in FROM."""
+        return {
+            normal_name(column)
+            for source in sources_of(node)
+            if isinstance(source, exp.Table)
+            for table in [self.policy.find_table(source.name) or
+                          self.policy.find_public(source.name)]
+            if table is not None
+            for column in table.columns
+        }  # fmt: skip
+
+    def _closed(self, inner: exp.Select, outer: exp.Select) -> bool:
+        """Whether a subquery names no column of the query around it."""
+        names = {normal_name(source.alias_or_name) for source in sources_of(inner)}
+        outside = self._columns(outer) - self._columns(inner)
+        return all(
+            normal_name(column.table) in names
+            if column.table
+            else normal_name(column.name) not in outside
+            for column in inner.find_all(exp.Column)
+        )
+
     def _correlated(
         self, inner: exp.Select, env: _Env
     ) -> tuple[exp.Expr, exp.Expr, list[exp.Expr]] | None:
@@ -206,15 +236,7 @@ class _Shaper:
         if where is None or not self._reads_rows(inner, env):
             return None
         names = {normal_name(source.alias_or_name) for source in sources}
-        own = {
-            normal_name(column)
-            for source in sources
-            if isinstance(source, exp.Table)
-            for table in [self.policy.find_table(source.name) or
-                          self.policy.find_public(source.name)]
-            if table is not None
-            for column in table.columns
-        }  # fmt: skip
+        own = self._columns(inner)
 
         def foreign(column: exp.Column) -> bool:
             if column.table:

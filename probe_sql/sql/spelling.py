@@ -194,15 +194,15 @@ def plain_names(tree: exp.Query, source: Source) -> exp.Query:
         schema = table.args.get("db")
         if schema is None:
             continue
-        if table.args.get("catalog") or normal_name(schema.name) not in (
-            *_SCHEMAS,
-            normal_name(table.name),
-        ):
+        catalog = table.args.get("catalog")
+        usual = normal_name(schema.name) in (*_SCHEMAS, normal_name(table.name))
+        if catalog is not None or not usual:
+            first, kind = (schema, "schema") if catalog is None else (catalog, "database")
             raise Refused(
-                f"{schema.name} is no schema that can be named here",
+                f"{first.name} is no {kind} that can be named here",
                 why="the policy declares the tables of one schema, by their own names",
                 instead=table.name,
-                span=_between(source.span(schema), source.span(table.this)),
+                span=_between(source.span(first), source.span(table.this)),
             )
         table.set("db", None)
     return tree

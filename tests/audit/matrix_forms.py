@@ -59,6 +59,7 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Nullif: _either("NULLIF({a}, {b})"),
     exp.Cast: _either(*(f"CAST({{a}} AS {name})" for name in TYPES.values())),
     exp.TryCast: _either("TRY_CAST({a} AS DECIMAL(38,10))"),
+    exp.Pow: _either(*(f"power({{a}}, {n})" for n in range(1, 5)), "({a}) ** 3"),
     exp.Log: _either("log(10, {a})", "log(2, {a})"),
     exp.Trim: _either("trim({a})", "trim(LEADING FROM {a})"),
     exp.TimestampTrunc: _either(*(f"date_trunc('{u}', {{a}})" for u in TRUNCATIONS)),

@@ -1,4 +1,4 @@
-"""Hostile queries: each meets the refusal it should, none is charged, no secret comes out."""
+"""Hostile queries: each meets its refusal for free, or is charged; no secret comes out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import logging
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from probe_sql import errors
+from probe_sql import Answer, errors
 from probe_sql.errors import LedgerError, ProbeError
 from probe_sql.session import Connection
 from tests.session.clinic import SECRET, SECRET_NAME, build, seeded
@@ -131,6 +131,65 @@ def test_every_attack_is_refused_and_free(clinic: Connection, log: io.StringIO) 
     for secret in (SECRET_NAME, str(SECRET), f"{SECRET:,}"):
         assert secret not in text
     assert log.getvalue() == ""  # a library's remark could depend on what it read
+
+
+_BY_DISEASE = "FROM patients GROUP BY disease"
+# What reads like an attack and is answered: the blocks that are charged for it, and which rows of
+# the block's released values the answer has.
+ANSWERED: list[tuple[str, list[str], Callable[..., Any] | None]] = [
+    (f"SELECT disease {_BY_DISEASE} HAVING stddev(age) > 4",
+     [f'SELECT disease AS "disease", STDDEV(age) AS "stddev(age)" {_BY_DISEASE}'],
+     lambda spread: spread is not None and spread > 4),
+    (f"SELECT disease {_BY_DISEASE} HAVING max(cost) > min(cost)",
+     ['SELECT disease AS "disease", MAX(cost) AS "max(cost)", MIN(cost) AS "min(cost)" '
+      f"{_BY_DISEASE}"],
+     lambda high, low: None not in (high, low) and high > low),
+    (f"SELECT disease {_BY_DISEASE} HAVING abs(count(*)) > 1",
+     [f'SELECT disease AS "disease", COUNT(*) AS "count(*)" {_BY_DISEASE}'],
+     lambda count: abs(count) > 1),
+    (f"SELECT disease {_BY_DISEASE} HAVING CASE WHEN count(*) > 4 THEN true ELSE false END",
+     [f'SELECT disease AS "disease", COUNT(*) AS "count(*)" {_BY_DISEASE}'],
+     lambda count: count > 4),
+    ("SELECT count(*) FROM patients HAVING count(*) > 0",
+     ['SELECT COUNT(*) AS "count(*)" FROM patients'], None),
+    ("SELECT disease FROM patients GROUP BY CUBE (disease, ward) HAVING count(*) > 0",
+     ['SELECT disease AS "disease" FROM patients GROUP BY disease, ward HAVING COUNT(*) > 0'],
+     None),
+    ("SELECT disease FROM patients GROUP BY ROLLUP (disease) HAVING count(*) > 0",
+     [f'SELECT disease AS "disease" {_BY_DISEASE} HAVING COUNT(*) > 0'], None),
+    ("SELECT disease FROM patients GROUP BY GROUPING SETS ((disease), ()) HAVING count(*) > 0",
+     [f'SELECT disease AS "disease" {_BY_DISEASE} HAVING COUNT(*) > 0'], None),
+    ("SELECT name FROM diseases WHERE name IN (SELECT disease FROM patients)",
+     [f"SELECT disease {_BY_DISEASE} HAVING COUNT(*) >= 1"], None),
+    ("SELECT disease FROM (SELECT DISTINCT disease FROM patients) GROUP BY disease "
+     "HAVING count(*) > 0", [f"SELECT disease {_BY_DISEASE} HAVING COUNT(*) >= 1"], None),
+    ("SELECT disease FROM main.patients GROUP BY disease HAVING count(*) > 0",
+     ["SELECT disease FROM main.patients GROUP BY disease HAVING count(*) > 0"], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "blocks", "chosen"), ANSWERED, ids=range(len(ANSWERED)))
+def test_what_is_answered_is_charged_and_made_of_released_values_alone(
+    tmp_path: Path, log: io.StringIO, sql: str, blocks: list[str], chosen: Callable[..., Any] | None
+) -> None:
+    for seed in (11, 12):
+        with seeded(build(tmp_path), seed) as db:
+            before = len(db.ledger())
+            answer = db.sql(sql)
+            asked = db.ledger()[before:]
+            # A denial ends a query: the blocks after it are never asked.
+            assert [entry.sql for entry in asked][: len(blocks)] == blocks
+            assert all(entry.charged_units > 0 for entry in asked)
+            if chosen is not None:
+                assert isinstance(answer, Answer)
+                [(_, block)] = answer.blocks or ()
+                assert isinstance(block, Answer)
+                rows = [row[0] for row in block.raw or block.rows if chosen(*row[1:])]
+                assert [row[0] for row in answer.rows] == rows
+                assert any("is not bounded" in notice for notice in answer.notices)
+            text = "\n".join([str(answer), repr(answer), repr(asked), log.getvalue()])
+            for secret in (SECRET_NAME, str(SECRET), f"{SECRET:,}"):
+                assert secret not in text
 
 
 @pytest.mark.parametrize(("says", "sql", "parameters"), LONG, ids=range(len(LONG)))

@@ -10,9 +10,12 @@ from random import Random
 import pytest
 from sqlglot import exp
 
+from probe_sql.errors import Span
 from probe_sql.sql import expression, scalar
+from probe_sql.sql.arithmetic import small_power
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.functions.row import from_to
+from probe_sql.sql.scalar import Scalar
 from probe_sql.types import Kind, SqlType
 
 from . import matrix, matrix_forms
@@ -84,6 +87,19 @@ def test_it_sees_a_year_that_is_planned_too_late(
     monkeypatch.setitem(expression._CALLS, exp.Year, late)
     bench.check(["year(a_day)"])
     assert "is -5877641, planned at least -400000.0" in report(bench)
+
+
+def test_it_sees_a_power_that_is_planned_like_its_base(
+    bench: matrix.Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def narrow(value: Scalar, times: int, span: Span | None) -> Scalar:
+        return replace(small_power(value, times, span), low=value.low, high=value.high)
+
+    bench.check(["power(b_i8, 3)"])
+    assert not bench.findings
+    monkeypatch.setattr("probe_sql.sql.expression.small_power", narrow)
+    bench.check(["power(b_i8, 3)"])
+    assert "planned at" in report(bench)
 
 
 def test_it_sees_ends_that_are_not_rounded(

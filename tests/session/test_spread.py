@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from probe_sql import Answer, connect
-from probe_sql.errors import Refused, SqlError
+from probe_sql.errors import SqlError
 
 GROUPS = 2_000
 SPREADS = ("var_pop", "var_samp", "stddev_pop", "stddev")
@@ -71,5 +71,24 @@ def test_it_is_two_averages_and_no_more(many: tuple[Path, Path]) -> None:
         assert len(both.plan.measures) == 4  # two sums for each of the averages
         with pytest.raises(SqlError, match="needs a number"):
             db.sql("SELECT stddev(p) FROM events")
-        with pytest.raises(Refused, match="not supported"):
-            db.sql("SELECT g FROM events GROUP BY g HAVING stddev(x) > 3")
+
+
+def test_as_a_condition_it_is_decided_outside_and_nothing_is_promised(
+    many: tuple[Path, Path],
+) -> None:
+    """It is no threshold: it chooses among released values, and the answer and EXPLAIN say so."""
+    asked = "SELECT g FROM events GROUP BY g HAVING {}(x) > 3"
+    with connect(*many) as db:
+        for name in ("stddev", "var_pop"):
+            said = "is decided on values as they were measured: how many groups are wrong or "
+            said = f"{name}(x) > 3 {said}missing is not bounded"
+            assert said in str(db.explain(asked.format(name), epsilon=0.5))
+            before = db.budget.spent
+            answer = db.sql(asked.format(name), epsilon=0.5, fresh=True)
+            assert isinstance(answer, Answer)
+            assert said in answer.notices
+            assert db.budget.spent - before == pytest.approx(0.5)
+            [(_, block)] = answer.blocks or ()
+            assert isinstance(block, Answer)
+            values = [(g, x) for g, x in block.raw or block.rows if x is not None and x > 3]
+            assert [row[0] for row in answer.rows] == [g for g, _ in values]

@@ -90,15 +90,17 @@ SELECT ward FROM patients WHERE age = ANY [1, 2] GROUP BY ward HAVING count(*) >
 SELECT ward FROM patients WHERE (age, cost) = (1, 2) GROUP BY ward HAVING count(*) > 0
 --! Refused: the function error is not allowed around
 SELECT ward FROM patients WHERE age IN (SELECT error('x')) GROUP BY ward HAVING count(*) > 0
---! Refused: a SELECT shows rows of a private table
+--! SqlError: there is no column 'note' to use
 SELECT ward FROM patients WHERE disease IN (SELECT note FROM patients) GROUP BY ward HAVING count(*) > 0
+--! SqlError: the column 'disease_type' has no declared keys
+SELECT ward FROM patients WHERE disease IN (SELECT disease_type FROM patients) GROUP BY ward HAVING count(*) > 0
 --! SqlError: the SQL around private blocks cannot run
 SELECT ward FROM patients WHERE age > (SELECT max(cap) FROM diseases WHERE name = disease) GROUP BY ward HAVING count(*) > 0
 --! Refused: random() is not allowed here
 SELECT ward FROM patients WHERE random() < 0.5 GROUP BY ward HAVING count(*) > 0
 --! Refused: the function setseed is not allowed
 SELECT ward FROM patients WHERE setseed(0.5) IS NULL GROUP BY ward HAVING count(*) > 0
---! Refused: the function now is not allowed
+--! Refused: current_timestamp is not allowed here
 SELECT ward FROM patients WHERE now() > admitted GROUP BY ward HAVING count(*) > 0
 --! Refused: current_date is not allowed here
 SELECT ward FROM patients WHERE admitted < current_date GROUP BY ward HAVING count(*) > 0

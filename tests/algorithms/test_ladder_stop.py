@@ -67,6 +67,20 @@ def test_the_margin_grows_while_the_sum_is_near_its_bound() -> None:
     assert (far._near == 0).all()
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_sum_stops_where_enough_others_make_up_for_one_and_not_before(listed: bool) -> None:
+    """Two weights below -1 take the sum below its bound; they are no eleven groups."""
+    level = levels_of()[30]
+    promise = FDR if listed else FPR
+    high = math.ceil(TUNING.width / level.rate)
+    needed = math.ceil(promise.worst(level) / (promise.rate * (1 - promise.lost)))
+    sure = high if listed else -level.reach
+    for others, may in [(needed - 1, False), (needed, True)]:
+        x = np.array([0, high - 1, high - 1, high - 1] + [sure] * others)
+        assert promise.weights(level, x)[1:4].sum() < -2
+        assert Watch(promise, x.shape, TUNING).stopped(level, x)[0] == may
+
+
 def test_single_groups_are_decided_at_public_looks_and_stay_in_the_sum() -> None:
     levels = every(levels_of(groups=30))
     at = next(number for number in range(58, 70) if levels[number].judged)

@@ -33,7 +33,7 @@ settings.load_profile("ci")
 # Files of tests that start a server: one worker runs all of a kind, so that one is started and
 # not one for each worker. (Marks of xdist_group do nothing under pytest 9: xdist 3.8 writes the
 # group where pytest no longer reads it.)
-SERVERS = ("test_spark", "test_postgres")
+SERVERS = ("test_spark", "test_postgres", "test_browser")
 
 
 class OneServer(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types

@@ -80,7 +80,7 @@ class RemoteConnection:
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
     ) -> RemoteExplanation:
         """What a query would cost; free of charge."""
-        found = self.sql(f"EXPLAIN {arguments.plain(query)}", parameters, **accuracy)
+        found = self.sql(f"EXPLAIN VERBOSE {arguments.plain(query)}", parameters, **accuracy)
         assert isinstance(found, RemoteExplanation)
         return found
 

@@ -34,10 +34,10 @@ def test_a_session_with_completion_an_error_an_answer_and_the_bar(clinic: Path) 
         # The forgotten line is drawn once more. What is typed before the next prompt may be lost.
         terminal.until(r"'influenza'\s+" + PROMPT)
         terminal.ask("SELECT disease FROM patients", r"\.\.\.>")
-        said = terminal.ask("GROUP BY disease HAVING stddev(age) > 5;", "fix: ")
+        said = terminal.ask("GROUP BY disease HAVING mode(age) > 5;", "fix: ")
         block = said[said.index("  |\n") :].splitlines()
-        assert block[1] == "2 | GROUP BY disease HAVING stddev(age) > 5"
-        assert block[2] == "  | " + " " * block[1][4:].index("stddev") + "^" * len("stddev(age)")
+        assert block[1] == "2 | GROUP BY disease HAVING mode(age) > 5"
+        assert block[2] == "  | " + " " * block[1][4:].index("mode") + "^" * len("mode(age)")
         assert "\x1b[31;1m" in terminal.raw  # in red, since this is a terminal
         terminal.until(PROMPT)
         said = terminal.ask(STEADY + ";", "13 groups")

@@ -172,7 +172,7 @@ _FLAGS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop would be in the way of other files' tests
 def chromium() -> Iterator[Any]:
     """The system's browser; without one, tests that need it are skipped."""
     playwright = pytest.importorskip(

@@ -16,7 +16,7 @@ from probe_sql.serve.console.frame import Frame
 from probe_sql.serve.console.guard import Address
 from probe_sql.serve.console.sent import fields
 from probe_sql.serve.console.sign_in_page import closed_page, sign_in_page
-from probe_sql.serve.console.visitors import Visitor, Visitors
+from probe_sql.serve.console.visitors import Ended, Visitor, Visitors
 from probe_sql.serve.house import House
 from probe_sql.serve.users import normal
 
@@ -54,22 +54,26 @@ class Entrance:
         return handler
 
     def form(self, page: Page) -> Handler:
-        """The same for what forms and scripts send: it must be from a page of this session."""
+        """The same for what forms and scripts send: it must be from a page of this session.
 
-        async def checked(request: Request, visitor: Visitor) -> Response:
-            sent = await fields(request)
-            if not visitor.proves(sent.get("csrf", "")):
-                return PlainTextResponse("this form is not of your session; reload the page", 403)
-            return await page(request, visitor)
+        Privacy: who sends is looked up once everything has come. A body can be on its way for a
+        minute, and a session that ended meanwhile must not act by it.
+        """
 
         async def handler(request: Request) -> Response:
+            sent = await fields(request)
             self.visitors.drop_ended()
             visitor = self.visitors.find(request.cookies.get(self._cookie(request)))
             if visitor is None or self.closing:
-                sent = await fields(request)
                 return self._door(request, kept=sent.get("sql"))
             with visitor.guest.busy():
-                return await checked(request, visitor)
+                if not visitor.proves(sent.get("csrf", "")):
+                    text = "this form is not of your session; reload the page"
+                    return PlainTextResponse(text, 403)
+                try:
+                    return await page(request, visitor)
+                except Ended:
+                    return self._door(request)
 
         return handler
 
@@ -79,8 +83,12 @@ class Entrance:
         async def handler(request: Request, visitor: Visitor) -> Response:
             if not self._is_owner(visitor):
                 return PlainTextResponse("this page is for the owner of the data", 403)
-            frame = await self.frame(request, visitor)
-            request.state.frame = frame
+            request.state.frame = await self.frame(request, visitor)
+            # That was awaited: the session may have ended, or its user be no owner any more.
+            if self.visitors.find(request.cookies.get(self._cookie(request))) is not visitor:
+                return self._door(request)
+            if not self._is_owner(visitor):
+                return PlainTextResponse("this page is for the owner of the data", 403)
             return await page(request, visitor)
 
         return handler

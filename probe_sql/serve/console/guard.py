@@ -139,13 +139,15 @@ class Guard:
 
 
 def _limited(receive: Receive, seconds: float) -> Receive:
-    """The same with a limit on the bytes of the body, and on the time until its last one."""
-    size, whole = 0, False
+    """The same with a limit on the bytes of the body, and one on the time of all of it together."""
+    size, whole, deadline = 0, False, 0.0
 
     async def measured() -> dict[str, Any]:
-        nonlocal size, whole
+        nonlocal size, whole, deadline
+        deadline = deadline or asyncio.get_running_loop().time() + seconds
         try:
-            message = await asyncio.wait_for(receive(), None if whole else seconds)
+            async with asyncio.timeout_at(None if whole else deadline):
+                message = await receive()
         except TimeoutError:
             raise HTTPException(408, "it took too long to come") from None
         size += len(message.get("body", b""))

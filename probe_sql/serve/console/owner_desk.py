@@ -97,7 +97,7 @@ class OwnerDesk:
         """Let somebody ask again whose scans had failed."""
         user = (await fields(request)).get("user", "")
         try:
-            await visitor.guest.plan(lambda: self._house.unlock(user, visitor.name))
+            await visitor.act(lambda: self._house.unlock(user, visitor.name))
         except ProbeError as error:
             return await self._page(request, visitor, problem(error))
         said = note(tag("p", f"{user.rpartition(':')[2]} may ask again."), role="status")
@@ -118,7 +118,7 @@ class OwnerDesk:
             return f"{kept} may log in."
 
         try:
-            told = await visitor.guest.plan(work)
+            told = await visitor.act(work)
         except ProbeError as error:
             return await self._page(request, visitor, problem(error))
         self._house.log("user set", by=visitor.name, user=name)
@@ -133,7 +133,7 @@ class OwnerDesk:
         if sent.get("sure") != "yes":
             return HTMLResponse(sure_page(request.state.frame, name).encode("utf-8", "replace"))
         try:
-            await visitor.guest.plan(lambda: remove_user(path, name))
+            await visitor.act(lambda: remove_user(path, name))
         except ProbeError as error:
             return await self._page(request, visitor, problem(error))
         self._house.log("user removed", by=visitor.name, user=name)

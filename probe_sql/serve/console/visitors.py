@@ -6,16 +6,25 @@ import asyncio
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from probe_sql.errors import Interrupted
 from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.guest import Guest
 from probe_sql.serve.house import House
 from probe_sql.serve.users import Verifier
 
+T = TypeVar("T")
+
 LONGEST = 12 * 3600.0  # seconds from signing in to signing out, whatever happens in between
 MOST_FRESH = 200
 MOST_EACH = 20  # sessions of one user: then the one that began first ends
+
+
+class Ended(Exception):
+    """A session ended before what it had sent was done; nothing was."""
 
 
 @dataclass(slots=True)
@@ -40,6 +49,23 @@ class Visitor:
     def proves(self, token: str) -> bool:
         """Whether a form carries this session's token: it was made by one of our pages."""
         return hmac.compare_digest(self.csrf.encode(), token.encode("utf-8", "replace"))
+
+    async def act(self, work: Callable[[], T]) -> T:
+        """Do what changes something, in a thread; `Ended` where the session ends before its turn.
+
+        Privacy: what was removed or got another password does nothing more, not even from a queue.
+        """
+        with self.guest.stoppable() as stop:
+
+            def held() -> T:
+                if self.guest.over is not None:
+                    raise Ended
+                return work()
+
+            try:
+                return await self.guest.plan(held, stop)
+            except Interrupted:
+                raise Ended from None
 
 
 class Visitors:

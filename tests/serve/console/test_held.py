@@ -1,0 +1,101 @@
+"""What is held open or sent slowly: a body on its way, connections, heads that do not come."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from probe_sql.serve.limits import Limits
+from probe_sql.serve.users import change_password, read_users, remove_user
+from tests.serve.conftest import PASSWORD
+from tests.serve.console.conftest import OWNER, Client, Open, Served
+
+NEW = "quite another password"
+
+
+def begun(client: Client, path: str, body: bytes, held: int = 1) -> http.client.HTTPConnection:
+    """A form that has been sent but for its last bytes."""
+    link = http.client.HTTPConnection("127.0.0.1", client.served.console_port, timeout=20)
+    link.putrequest("POST", path)
+    for name, value in (("Origin", client.served.url), ("Content-Length", str(len(body))),
+                        ("Cookie", client.cookie), ("Sec-Fetch-Site", "same-origin"),
+                        ("Content-Type", "application/x-www-form-urlencoded")):  # fmt: skip
+        link.putheader(name, value)
+    link.endheaders()
+    link.send(body[:-held])
+    return link
+
+
+@pytest.mark.parametrize("how", ["password", "removed", "signed out"])
+def test_a_session_that_ended_does_not_act_by_a_body_on_its_way(
+    open_console: Open, clinic: Path, how: str
+) -> None:
+    served, users = open_console(), clinic / "clinic.duckdb.ledger.users"
+    owner = Client(served).sign_in(OWNER)
+    sent = {"csrf": owner.csrf, "name": "mallory", "password": NEW, "owner": "yes"}
+    body = urlencode(sent).encode()
+    link = begun(owner, "/owner/users/set", body)
+    time.sleep(0.1)  # the server waits for the rest
+    if how == "password":
+        change_password(users, OWNER, NEW)
+    elif how == "removed":
+        remove_user(users, OWNER)
+    else:
+        assert owner.post("/leave", {})[0] == 303
+    link.send(body[-1:])
+    assert link.getresponse().status == 401
+    link.close()
+    assert not read_users(users).knows("mallory")
+
+
+def test_a_form_in_a_queue_does_nothing_once_its_session_has_ended(
+    open_console: Open, clinic: Path
+) -> None:
+    """The turn comes after the password was changed: the second wall."""
+    served, users = open_console(), clinic / "clinic.duckdb.ledger.users"
+    owner = Client(served).sign_in(OWNER)
+    sent = {"csrf": owner.csrf, "name": "mallory", "password": NEW}
+    link = begun(owner, "/owner/users/set", urlencode(sent).encode())
+    house = served.server.house
+    turns = house._means.plans.turns
+
+    def block() -> None:
+        turns._closed = True  # everybody waits for a turn
+
+    served.loop.call_soon_threadsafe(block)
+    link.send(NEW[-1:].encode())
+    time.sleep(0.2)
+    change_password(users, OWNER, NEW)
+    served.loop.call_soon_threadsafe(house.look_at_users)
+    served.loop.call_soon_threadsafe(turns.give_all)
+    assert link.getresponse().status == 401
+    link.close()
+    assert not read_users(users).knows("mallory")
+
+
+def test_a_body_that_drips_has_one_deadline(open_console: Open) -> None:
+    served = open_console(Limits(message_seconds=0.6))
+    body = urlencode({"name": "maria", "password": PASSWORD}).encode()
+    link = begun(Client(served), "/enter", body, held=6)
+    for byte in body[-6:]:
+        time.sleep(0.25)
+        try:
+            link.send(bytes([byte]))
+        except OSError:
+            break
+    assert link.getresponse().status == 408
+    link.close()
+
+
+def test_a_body_that_comes_in_pieces_is_whole(console: Served) -> None:
+    """The control: slow is not too slow."""
+    body = urlencode({"name": "maria", "password": PASSWORD}).encode()
+    link = begun(Client(console), "/enter", body, held=2)
+    time.sleep(0.2)
+    link.send(body[-2:])
+    assert link.getresponse().status == 303
+    link.close()

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import errors
+from probe_sql.ledger.anchors import draft_of
 from probe_sql.ledger.chain import SNAPSHOT_EVERY, Row
 from probe_sql.ledger.schema import SCHEMA, VERSION
 
 BUSY_SECONDS = 30.0
 _RETRIED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
-_MAGIC = b"SQLite format 3\0"
 _SELECT = f"SELECT {', '.join(Row._fields)} FROM log"
 _INSERT = f"INSERT INTO log VALUES ({', '.join('?' * len(Row._fields))})"
 
@@ -52,21 +52,40 @@ class Store:
         _stores.add(self)
 
     def check_kind(self) -> None:
-        """Refuse, untouched, what is neither a file of SQLite's, nor empty, nor missing."""
+        """Refuse, untouched, what is no regular file; SQLite refuses what is not a file of its own.
+
+        SQLite takes a single byte for an empty file, so that is refused here.
+
+        Privacy: nothing in the process may open and close the ledger's file beside SQLite. To
+        close any descriptor of a file drops all locks that the process has on it, those of an
+        open ledger too; the next process to close the ledger then takes itself for the last, and
+        removes the log that this one goes on writing its charges to.
+        """
         try:
-            mode = self.path.stat().st_mode
+            status = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return
-        if not stat.S_ISREG(mode):
-            raise errors.no_file(self.path, mode)
-        with self.path.open("rb") as file:
-            head = file.read(len(_MAGIC))
-        if head and head != _MAGIC:
+        if not stat.S_ISREG(status.st_mode):
+            raise errors.no_file(self.path, status.st_mode)
+        if status.st_size == 1:
             raise _explain(self.path, sqlite3.SQLITE_NOTADB)
 
     def make_file(self) -> None:
-        """Put an empty file in place, for whom the mode says; SQLite's own files follow it."""
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        """Put an empty file in place, for whom the mode says; SQLite's own files follow it.
+
+        It gets its name when it is closed, since another thread may open it at once.
+        """
+        draft = draft_of(self.path)
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT, 0o600))
+        try:
+            os.link(draft, self.path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        finally:
+            draft.unlink(missing_ok=True)
         self.restrict()
 
     def restrict(self) -> None:

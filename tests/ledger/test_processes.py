@@ -68,6 +68,29 @@ def test_a_reader_beside_a_writer_sees_a_sound_ledger(
     assert ledger.state().spent_units == 1000
 
 
+def test_a_ledger_opened_twice_survives_another_process_and_a_kill(
+    open_ledger: OpenLedger, start: StartWorker
+) -> None:
+    """A second opening closes no descriptor of the file beside SQLite, which would drop the locks
+    of the first: another process would then remove the log that the first still writes to."""
+    process = start("twice")
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout.readline() == "ready\n"
+    open_ledger(create=False).close()
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    spent = process.stdout.readline()
+    process.wait(timeout=60)
+    ledger = open_ledger(create=False)
+    ledger.audit()
+    assert f"{ledger.state().spent_units}\n" == spent
+    assert ledger.state().spent == 0.125
+    assert [ledger.answers.read(one) for one in ledger.answers.find("question", None)] == [
+        "noisy facts"
+    ]
+
+
 def test_one_of_several_processes_creates_the_ledger(
     open_ledger: OpenLedger, start: StartWorker
 ) -> None:

@@ -200,7 +200,7 @@ def test_the_file_truncated(path: Path, open_ledger: OpenLedger, share: float) -
 
 
 @pytest.mark.usefixtures("spent")
-@pytest.mark.parametrize("content", [b"garbage", b"garbage" * 5000, b"\x00" * 8192])
+@pytest.mark.parametrize("content", [b"g", b"garbage", b"garbage" * 5000, b"\x00" * 8192])
 def test_the_file_overwritten(path: Path, open_ledger: OpenLedger, content: bytes) -> None:
     path.write_bytes(content)
     refused(open_ledger, "is damaged|is empty|is not a ledger")

@@ -95,6 +95,23 @@ def report(path: str) -> None:
     say(ledger.state().spent_units)
 
 
+def twice(path: str) -> None:
+    """Open, do what a process may do again beside it, wait, then charge and be killed."""
+    budget = Budget(epsilon=1.0, least=1e-12, failure=1e-12)
+    ledger = Ledger.open(path, budget=budget, identity="clinic")
+    Ledger.open(path, budget=budget, identity="clinic").close()
+    ledger.audit()
+    say("ready")
+    sys.stdin.readline()
+    receipt = ledger.reserve(None, Loss.asked(0.25), sql="SELECT 1")
+    ledger.draw(receipt)
+    ledger.verify(receipt)
+    saving = Saving("question", "noisy facts")
+    ledger.settle(receipt, Loss.asked(0.125), outcome="answered", saving=saving)
+    say(ledger.state().spent_units)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def limited(path: str, limit: str) -> None:
     """As `attempt`, with a limit on file sizes set after opening."""
     size = int(limit)

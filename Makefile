@@ -22,12 +22,13 @@ RELEASE := $(VENV)/.release-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-service test-wheel test-engines test-all audit mutants experiments site release lint format vendor clean
+.PHONY: help demo test test-service test-figures test-wheel test-engines test-all audit mutants experiments site release lint format vendor clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
 	@echo "make test          run the fast tests"
 	@echo "make test-service  run the fast tests that start our server, a terminal, a browser or a notebook"
+	@echo "make test-figures  run the fast tests of benchmarks and datasets"
 	@echo "make test-wheel    install the wheel where there is no compiler, and use it"
 	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
 	@echo "make test-all      run every test, the slow ones too"
@@ -49,11 +50,15 @@ demo: $(RUNTIME)
 
 test: $(DEV)
 	@echo "==> fast tests"
-	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines and not service" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines and not service and not figures" $(PYTEST_ARGS)
 
 test-service: $(DEV) $(CLIENTS)
 	@echo "==> fast tests of the server, the command in a terminal, browser and notebook"
 	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" $(PYTEST_ARGS)
+
+test-figures: $(DEV)
+	@echo "==> fast tests of benchmarks and datasets"
+	@$(BIN)/python -m pytest -q -n auto -m "figures and not slow" tests/benchmarks tests/datasets $(PYTEST_ARGS)
 
 test-wheel: $(DEV)
 	@echo "==> the wheel in an empty environment without a compiler"

@@ -48,6 +48,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneServ
     return OneServer(config, log) if config.getoption("dist") == "load" else None
 
 
+FIGURES = ("benchmarks", "datasets")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of what makes figures: `make test-figures` runs them, `make test` does not."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in FIGURES:
+            item.add_marker(pytest.mark.figures)
+
+
 @pytest.fixture(autouse=True)
 def _own_state_home(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

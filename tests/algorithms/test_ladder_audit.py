@@ -70,7 +70,10 @@ def _holds(
 # --- fast: a few cells of each kind ---
 
 
-@pytest.mark.parametrize("name", ["20-true-3-at-0", "25-true-4-at-0", "100-true-13-at-0"])
+LARGE = pytest.param("100-true-13-at-0", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", ["20-true-3-at-0", "25-true-4-at-0", LARGE])
 @pytest.mark.parametrize("length", ["middle", "longest"])
 def test_listed_groups_are_mostly_true_on_a_plateau(
     name: str, length: str, record_property: Note
@@ -99,7 +102,7 @@ def test_the_audit_notices_a_ladder_without_margin() -> None:
 BUDGETS = (0.05, 0.2, 1.0)  # none of them is enough to tell groups on the line
 
 
-@pytest.mark.parametrize("name", ["14-true-3-at-0", "14-true-2-at-0", "100-true-13-at-0"])
+@pytest.mark.parametrize("name", ["14-true-3-at-0", "14-true-2-at-0", LARGE])
 def test_a_denied_run_counts_with_what_more_epsilon_would_have_listed(
     name: str, record_property: Note
 ) -> None:
@@ -215,7 +218,7 @@ def test_a_common_stopping_rule_misses_more_than_beta() -> None:
 STRICT, STRICT_FDR = replace(FPR, proof="strict"), replace(FDR, proof="strict")
 
 
-@pytest.mark.parametrize("name", ["20-true-3-at-0", "100-true-13-at-0"])
+@pytest.mark.parametrize("name", ["20-true-3-at-0", LARGE])
 def test_a_strict_proof_costs_more_and_keeps_more(name: str) -> None:
     found = fdr_cells("middle")[name]
     strict, audited = audit(found, STRICT_FDR, 300, 5), audit(found, FDR, 300, 5)

@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from probe_sql.again.keeping import Keeping, Start, usable
 from probe_sql.again.matching import outcome_for
@@ -20,6 +21,7 @@ from probe_sql.measuring import Outcome
 from probe_sql.plan.explain_costs import Sharper, sharper_loss
 from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.plan import Plan
+from probe_sql.vault.gradual import next_level
 from probe_sql.vault.sources import FRAMES
 
 
@@ -130,7 +132,7 @@ class Again:
             whole = sorted(prices(task).whole(task))
             chains = {measure: self._own(plan.chain(measure, around)) for measure in whole}
         saving = Saving(question, "", self._reuse.version)
-        starts = () if plan.accuracy.fresh else self._starts(chains, groups)
+        starts = () if plan.accuracy.fresh else self._starts(plan, chains, groups)
         return Keeping(self._database, plan, saving, self._state, chains, starts)
 
     def sharper(self, plan: Plan, groups: int) -> Sharper | None:
@@ -142,13 +144,14 @@ class Again:
             keeping = self.keeping(plan, groups)
         except OperationalError:
             return None
-        loss = sharper_loss(plan, groups, keeping.levels)
+        loss = sharper_loss(plan, groups, keeping.steps)
         if not keeping.starts or loss >= sharper_loss(plan, groups, {}):
             return None
         return Sharper(max(start.on for start in keeping.starts), loss)
 
-    def _starts(self, chains: Mapping[int, str], groups: int) -> Iterator[Start]:
-        """The heads of chains that were drawn of the same data, as far as that is public.
+    def _starts(self, plan: Plan, chains: Mapping[int, str], groups: int) -> Iterator[Start]:
+        """The heads of chains that were drawn of the same data, as far as that is public, and that
+        can become as fine as the plan asks.
 
         Privacy: neither price nor EXPLAIN may tell whether a row changed. So that the data are the
         same is the owner's word, or that the source was not opened anew, or, where the owner says
@@ -157,6 +160,7 @@ class Again:
         """
         answers = self._database.ledger.answers
         found = answers.find_heads(chains.values(), self._analyst) if chains else {}
+        asked = prices(plan.outline(groups)).drawn if found else {}
         known: dict[int, Record | None] = {}
         for measure, chain in chains.items():
             kept = found.get(chain)
@@ -169,9 +173,11 @@ class Again:
             head = None if was is None else was.head(chain)
             if was is None or head is None or was.content is None or was.groups != groups:
                 continue
-            if usable(head[0]) and self._same_data(kept, was):
-                number, on = kept.number, kept.time[:10]
-                yield Start(measure, chain, number, *head, was.content, on)
+            values, before = head
+            level = next_level(Fraction(before), asked[measure], plan.deltas[measure])
+            if level is not None and usable(values) and self._same_data(kept, was):
+                step, number, on = level - before, kept.number, kept.time[:10]
+                yield Start(measure, chain, number, values, before, step, was.content, on)
 
     def _same_data(self, kept: Kept, was: Record) -> bool:
         """Whether public facts say that an answer is about the data that are read now."""

@@ -28,7 +28,8 @@ from probe_sql.vault.noise import NOISE_LIMIT
 class Start:
     """A released value of every group from which a measure can go on: the head of its chain.
 
-    `content` is the keyed digest of the data that it is of, `on` its date.
+    `step` is what it costs to go on. `content` is the keyed digest of the data that it is of,
+    `on` its date.
     """
 
     measure: int
@@ -36,6 +37,7 @@ class Start:
     number: int  # of the answer that has it
     values: Ints
     level: float
+    step: float
     content: str
     on: str
 
@@ -71,9 +73,9 @@ class Keeping:
         return tuple((start.chain, start.number) for start in self.starts)
 
     @property
-    def levels(self) -> dict[int, float]:
-        """The levels that were paid for, by measure."""
-        return {start.measure: start.level for start in self.starts}
+    def steps(self) -> dict[int, float]:
+        """What going on costs, by measure."""
+        return {start.measure: start.step for start in self.starts}
 
     def prove(self, progress: Progress | None) -> None:
         """Take the digest of the data that the scan is about to read."""

@@ -34,10 +34,10 @@ class Sharper:
         return {"on": self.on, "epsilon": self.loss.epsilon}
 
 
-def sharper_loss(plan: Plan, groups: int, levels: Mapping[int, float]) -> Loss:
-    """What values cost whose measures were paid for up to `levels` before."""
+def sharper_loss(plan: Plan, groups: int, steps: Mapping[int, float]) -> Loss:
+    """What values cost, of whose measures some go on from released ones and cost `steps`."""
     most = prices(plan.outline(groups)).most
-    above = [max(most.get(m, 0.0) - levels.get(m, 0.0), 0.0) for m in range(len(plan.deltas))]
+    above = [steps.get(m, most.get(m, 0.0)) for m in range(len(plan.deltas))]
     return max(plan.unit_loss(above), plan.least)
 
 

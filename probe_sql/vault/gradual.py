@@ -7,6 +7,7 @@ is (docs/proofs/noise.md, section 6). `NoiseState` keeps the noise of one measur
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -20,7 +21,9 @@ from probe_sql.measuring import Ints, Mask
 from probe_sql.vault import refusals
 from probe_sql.vault.memory import Scratch
 from probe_sql.vault.noise import (
+    MAX_EPSILON,
     NOISE_LIMIT,
+    TAIL,
     Coins,
     Epsilon,
     Sampler,
@@ -52,8 +55,7 @@ def refine(
     if slow == fast:
         return _within_limit(coarse)
     n = len(coarse)
-    digits_needed(slow, loss)
-    digits_needed(fast - slow, loss)
+    check_step(epsilon_coarse, epsilon_fine, delta)
     cross_coin, beyond_coin = _refine_coins(slow, fast, loss)
     # Everything is drawn for every value, so that the work does not depend on the noise.
     with Scratch() as scratch:
@@ -70,6 +72,35 @@ def refine(
         np.copyto(y, past, where=cross)
         np.negative(y, out=y, where=x < 0)
         return _within_limit(y)
+
+
+def check_step(epsilon_coarse: Epsilon, epsilon_fine: Epsilon, delta: int) -> None:
+    """Raise `DataError` exactly when `refine` would; draws nothing."""
+    slow, fast, loss = _levels(epsilon_coarse, epsilon_fine, delta)
+    if slow < fast:
+        digits_needed(slow, loss)
+        digits_needed(fast - slow, loss)
+
+
+def next_level(before: Fraction, asked: float, delta: int) -> float | None:
+    """The level of a value that was released at `before` and is asked for at `asked`.
+
+    It is `before` where that is enough; else `asked`, or as little above it as makes a step from
+    `before` that noise fits. None where there is no such step: the value is drawn afresh.
+    Privacy: public numbers decide, before anything is charged; the level that is drawn is paid.
+    Utility: the level is at least `asked`, and going on costs no more than drawing afresh
+    (docs/proofs/sharpening.md, section 1).
+    """
+    least = Fraction(delta * (TAIL + MAX_EPSILON), NOISE_LIMIT)
+    if not asked <= MAX_EPSILON:
+        return None
+    if asked <= before:
+        return float(before)
+    level = asked
+    if Fraction(asked) - before < least:
+        level = float(before + least)
+        level = level if level >= before + least else math.nextafter(level, math.inf)
+    return level if 2 * least <= before and level <= MAX_EPSILON else None
 
 
 def _levels(
@@ -128,6 +159,18 @@ class NoiseState:
             self._noise[:] = scratch.keep(released - exact)
         self._levels[:] = level
         self.paid_before = Fraction(level)
+
+    def next_level(self, asked: float, delta: int) -> float:
+        """The level at which a value is given that is asked for at `asked`."""
+        if not self.paid_before:
+            return asked
+        level = next_level(self.paid_before, asked, delta)
+        return asked if level is None else level  # what does not fit, `refine` refuses
+
+    def above(self, asked: float, delta: int) -> float | Fraction:
+        """What that level costs beyond what an earlier query paid for."""
+        level = self.next_level(asked, delta)
+        return Fraction(level) - self.paid_before if self.paid_before else level
 
     def coarser(self, epsilon: float, groups: Mask) -> Mask:
         """Those of `groups` whose last level is coarser than `epsilon`; none may be finer."""

@@ -154,7 +154,7 @@ class VaultMeter:
             for row_type in self._types[measure]:
                 losses[row_type] += epsilon * groups
         for measure, epsilon, groups in reveals:
-            above = epsilon - float(self._released[measure].paid_before)
+            above = float(self._released[measure].above(epsilon, self._deltas[measure]))
             more = np.maximum(above - self._paid[measure] * float(self._step), 0.0) * groups
             for row_type in self._types[measure]:
                 losses[row_type] += more
@@ -216,9 +216,9 @@ class VaultMeter:
         independent noise (docs/proofs/noise.md, section 6), so the loss of (measure, group)
         grows to `epsilon`, not by it. Counted, then drawn, as in `draw`. A level may not be
         coarser than the last, but for the one that was resumed; the last one again is the same
-        value, at no loss.
+        value, at no loss. A step that noise does not fit is made larger (`next_level`).
         """
-        epsilon = max(epsilon, float(self._released[measure].paid_before))
+        epsilon = self._released[measure].next_level(epsilon, self._deltas[measure])
         self._check(measure, epsilon, groups)
         with self._lock, Scratch() as scratch:
             values, released = self._values(measure), self._released[measure]
@@ -443,8 +443,7 @@ class VaultMeter:
 
     def _above(self, measure: int, epsilon: float) -> int:
         """The steps of a level beyond what an earlier query paid for."""
-        before = self._released[measure].paid_before
-        return self._steps(Fraction(epsilon) - before if before else epsilon)
+        return self._steps(self._released[measure].above(epsilon, self._deltas[measure]))
 
     def _steps(self, epsilon: float | Fraction) -> int:
         return steps_of(epsilon, self._step, self._limit)

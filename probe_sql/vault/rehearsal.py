@@ -12,6 +12,7 @@ from probe_sql.errors import InternalError
 from probe_sql.measuring import Choice, Draw, Ints, Mask, Peel
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
+from probe_sql.vault.gradual import check_step
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import check_parameters, digits_needed, exact_rate
 
@@ -47,6 +48,7 @@ class Rehearsal(VaultMeter):
         covered = super().affordable(draws, reveals, choice)
         if covered:
             self._check_noise((measure, epsilon) for measure, epsilon, _ in (*draws, *reveals))
+            self._check_steps(reveals)
         return covered
 
     def set_aside(self, draws: Sequence[tuple[int, float]]) -> None:
@@ -57,6 +59,13 @@ class Rehearsal(VaultMeter):
     def _check_noise(self, draws: Iterable[tuple[int, float]]) -> None:
         for measure, epsilon in draws:
             check_parameters(epsilon, self._deltas[measure])
+
+    def _check_steps(self, reveals: Sequence[Draw]) -> None:
+        """Raise `DataError` where noise that was paid for before cannot become so much finer."""
+        for measure, epsilon, _ in reveals:
+            released, delta = self._released[measure], self._deltas[measure]
+            if released.paid_before:
+                check_step(released.paid_before, released.next_level(epsilon, delta), delta)
 
     def draw(self, measure: int, epsilon: float, groups: Mask) -> Ints:
         """End the rehearsal, as `OverBudget` where the limit does not cover the draw."""

@@ -14,14 +14,18 @@ import numpy as np
 import pytest
 
 from probe_sql import faults
+from probe_sql.again import again
 from probe_sql.again.keeping import usable
 from probe_sql.answer import Denied
+from probe_sql.errors import DataError
 from probe_sql.session import Connection, Explanation, connect
+from probe_sql.vault import gradual
 from probe_sql.vault.noise import NOISE_LIMIT
 
 from .again import ask, rules
 
 COUNTS = "SELECT ward, count(*) AS n FROM patients GROUP BY ward"
+SUMS = "SELECT ward, sum(age * 1e0) AS s FROM patients GROUP BY ward"  # a sensitivity of 1,966,080
 MEANS = "SELECT ward, avg(age) AS years FROM patients GROUP BY ward"
 LEAST = 0.002  # the price of a scan
 
@@ -99,6 +103,50 @@ def test_a_margin_beyond_the_epsilon_of_one_question_is_bought_in_steps(source: 
         assert price(db, COUNTS, margin=20, epsilon=0.2) > 0
         assert told(db, COUNTS, margin=10, epsilon=0.2) < 0.2
         assert ask(db, COUNTS, margin=10, epsilon=0.2).status == "answered"
+
+
+@pytest.mark.parametrize("first", [0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5])
+def test_the_same_epsilon_for_a_sum_beside_another_value_is_a_step_that_noise_fits(
+    source: Path, first: float
+) -> None:
+    """The shares of the two epsilons are a hair apart: closer than noise can be refined."""
+    both = SUMS.replace("AS s", "AS s, count(*) AS n")
+    with connect(source, rules(source.parent), analyst="maria") as db:
+        price(db, SUMS, epsilon=first)
+        expected = told(db, both, epsilon=2 * first)
+        assert expected == pytest.approx(first, abs=1e-6)
+        assert price(db, both, epsilon=2 * first) == pytest.approx(expected, abs=1e-11)
+        assert db.budget.spent <= 2 * first * (1 + 1e-6)
+        assert price(db, SUMS, epsilon=first) == 0
+
+
+@pytest.mark.parametrize("more", [1e-15, 1e-13, 1e-11, 1e-9])
+def test_an_epsilon_a_hair_larger_is_answered(source: Path, more: float) -> None:
+    with connect(source, rules(source.parent), analyst="maria") as db:
+        price(db, SUMS, epsilon=0.1)
+        assert price(db, SUMS, epsilon=0.1 + more) <= LEAST
+        assert price(db, COUNTS, epsilon=0.1) == pytest.approx(0.1)  # the account is open
+
+
+def test_a_step_that_noise_cannot_make_is_drawn_afresh_and_said(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connect(source, rules(source.parent), analyst="maria") as db:
+        price(db, SUMS, epsilon=0.1)
+        monkeypatch.setattr(again, "next_level", lambda *_: None)
+        assert told(db, SUMS, epsilon=0.2) == pytest.approx(0.2)
+        assert price(db, SUMS, epsilon=0.2) == pytest.approx(0.2)
+
+
+def test_the_rehearsal_is_the_second_wall(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the choice of the level taken away, the same query is refused and nothing charged."""
+    with connect(source, rules(source.parent), analyst="maria") as db:
+        price(db, SUMS, epsilon=0.1)
+        spent = db.budget.spent
+        monkeypatch.setattr(gradual, "next_level", lambda _before, asked, _delta: asked)
+        with pytest.raises(DataError, match="fit"):
+            db.sql(SUMS, epsilon=0.1 + 1e-13)
+        assert db.budget.spent == spent
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.seeded import SeededWords
-from probe_sql.errors import InternalError
+from probe_sql.errors import DataError, InternalError
 from probe_sql.ledger import Ledger, Receipt, Saving
 from probe_sql.loss import Loss
 from probe_sql.measuring import Ints, OverBudget
 from probe_sql.vault.exact import Exact
-from probe_sql.vault.gradual import NoiseState
+from probe_sql.vault.gradual import NoiseState, check_step, next_level
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import NOISE_LIMIT, Sampler
 from tests.vault.desk import ALL, meter
@@ -144,6 +146,46 @@ def test_a_coarser_level_is_the_released_value_and_free(ledger: Ledger) -> None:
         fresh = at.draw(0, 0.2, ALL)  # afresh, and paid in full
         assert fresh.tolist() != coarse.tolist()
         assert at.loss.epsilon == pytest.approx(0.2)
+
+
+@given(
+    before=st.floats(1e-6, 1024),
+    more=st.one_of(st.floats(0, 1024), st.floats(-18, 0).map(lambda power: 10**power)),
+    delta=st.integers(1, 2**60),
+)
+def test_every_step_that_is_decided_on_fits_and_is_no_dearer_than_a_fresh_value(
+    before: float, more: float, delta: int
+) -> None:
+    asked = before + more
+    level = next_level(Fraction(before), asked, delta)
+    if level is None:  # noise of this scale, or an epsilon, at its end
+        assert asked > 1023 or 2 * Fraction(delta * 1280, 2**62) > Fraction(before)
+        return
+    check_step(before, level, delta)
+    assert level >= asked or level == before >= asked
+    assert Fraction(level) - Fraction(before) <= Fraction(asked)
+    assert next_level(Fraction(before), level, delta) == level
+    if asked - before > 1e-3 * before and delta < 2**30:
+        assert level == asked
+
+
+def test_a_hair_is_a_step_in_the_meter(ledger: Ledger) -> None:
+    """The negative control: the levels that were asked for do not fit, those drawn do."""
+    coarse = kept(ledger)
+    hair, deltas = COARSE + 1e-15, (100, 1, 1)
+    with pytest.raises(DataError, match="fit"):
+        check_step(COARSE, hair, deltas[0])
+    with meter(ledger, sums(), deltas, receipt=taking(ledger)) as at:
+        at.resume(0, "c", coarse, COARSE)
+        expected = at.loss_after([], [(0, hair, ALL)])
+        assert at.affordable([], [(0, hair, ALL)])
+        first = at.reveal(0, hair, ALL)
+        assert at.reveal(0, hair, ALL).tolist() == first.tolist()
+        level = at.level(0)
+        assert level is not None
+        assert level > hair
+        assert at.loss >= Loss.drawn(Fraction(level) - Fraction(COARSE))
+        assert at.loss.epsilon == pytest.approx(expected.epsilon, abs=1e-12)
 
 
 def test_only_what_this_query_took_is_gone_on_from(ledger: Ledger) -> None:

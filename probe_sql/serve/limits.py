@@ -30,6 +30,7 @@ class Limits:
     connections_each: int = 100  # of one user
     idle_seconds: float = 3600.0
     message_seconds: float = 60.0  # from the first to the last byte of a message, or of a result
+    head_seconds: float = 30.0  # for the head of a browser's request
     message_bytes: int = 1_000_000
     statement_seconds: float = 600.0
     result_rows: int = 1_000_000

@@ -120,7 +120,7 @@ async def alone(
     """The console for one person on their own machine; `tell` gets the link that works once."""
     from probe_sql.serve.console.door import ConsoleDoor
 
-    house = House(opening, limits)
+    house = House(opening, replace(limits, connections=files_for(limits.connections)))
     token = secrets.token_urlsafe(24)
     door = ConsoleDoor(house, opening.host, opening.port, token=token, analyst=analyst)
     stopped = asyncio.Event()

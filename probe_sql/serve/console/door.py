@@ -14,28 +14,79 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.policy import Policy
-from probe_sql.serve.console.guard import Address, Guard
+from probe_sql.serve.console.guard import Address, Guard, refusal
 from probe_sql.serve.console.site import Site
 from probe_sql.serve.house import House
 
 PORT = 8432
 _PORTS = 50  # that are tried before one must be named
+_KEPT = 30  # seconds that a connection stays open for a next request
 _ENDING = 3  # seconds for what is being sent
 
 
-class _Patient(H11Protocol):
-    """HTTP whose first request must come in time, so that nobody keeps a connection for nothing."""
+class _Counted(H11Protocol):
+    """HTTP over a connection that the house counts, whose requests must come in time.
 
+    A head has `seconds` from when nothing else is under way, and who does not read has as many: so
+    nobody keeps a connection for nothing.
+    """
+
+    house: House
     seconds = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait."""
+        """Count it, and wait for the first request; or say that there are too many."""
         super().connection_made(transport)
-        asyncio.get_running_loop().call_later(self.seconds, self._unasked)
+        self._head: asyncio.TimerHandle | None = None
+        self._stuck: asyncio.TimerHandle | None = None
+        self._visit = self.house.visit(self.client[0] if self.client is not None else "?")
+        if self._visit is None:
+            transport.write(refusal(self.house.tls is not None))
+            transport.close()
+        else:
+            self.app_state = {**self.app_state, "visit": self._visit}
+        self._expect()
 
-    def _unasked(self) -> None:
-        if getattr(self, "cycle", None) is None:  # no request has begun
-            self.transport.close()
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it no more."""
+        super().connection_lost(exc)
+        if self._visit is not None:
+            self.house.gone(self._visit)
+        for timer in (self._head, self._stuck):
+            if timer is not None:
+                timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a request whose head is whole has limits of its own."""
+        super().data_received(data)
+        self._expect()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._expect()
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly."""
+        super().pause_writing()
+        self._stuck = self.loop.call_later(self.seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client has read on."""
+        super().resume_writing()
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
+
+    def _expect(self) -> None:
+        """Wait for a head unless a request is under way; dripping it does not lengthen the wait."""
+        cycle = getattr(self, "cycle", None)
+        if cycle is None or cycle.response_complete:
+            if self._head is None:
+                self._head = self.loop.call_later(self.seconds, self.transport.abort)
+        elif self._head is not None:
+            self._head.cancel()
+            self._head = None
 
 
 class _Uvicorn(uvicorn.Server):
@@ -87,9 +138,10 @@ class ConsoleDoor:
         self.site.entrance.address = self._address
         seconds = self.house.limits.message_seconds
         app = Guard(self._app(), lambda: self.address, self.house.surprised, seconds)
+        counted = {"house": self.house, "seconds": self.house.limits.head_seconds}
         config = uvicorn.Config(
             app,
-            http=_Patient,
+            http=type("Counted", (_Counted,), counted),
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -98,9 +150,8 @@ class ConsoleDoor:
             log_level="critical",
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=30,
+            timeout_keep_alive=_KEPT,
             timeout_graceful_shutdown=_ENDING,
-            limit_concurrency=self.house.limits.connections,
         )
         config.load()
         config.ssl = self.house.tls

@@ -44,8 +44,7 @@ class Entrance:
         """A page for whoever has signed in; everybody else gets the door."""
 
         async def handler(request: Request) -> Response:
-            self.visitors.drop_ended()
-            visitor = self.visitors.find(request.cookies.get(self._cookie(request)))
+            visitor = self._visitor(request)
             if visitor is None or self.closing:
                 return self._door(request)
             with visitor.guest.busy():
@@ -62,8 +61,7 @@ class Entrance:
 
         async def handler(request: Request) -> Response:
             sent = await fields(request)
-            self.visitors.drop_ended()
-            visitor = self.visitors.find(request.cookies.get(self._cookie(request)))
+            visitor = self._visitor(request)
             if visitor is None or self.closing:
                 return self._door(request, kept=sent.get("sql"))
             with visitor.guest.busy():
@@ -92,6 +90,13 @@ class Entrance:
             return await page(request, visitor)
 
         return handler
+
+    def _visitor(self, request: Request) -> Visitor | None:
+        """Whose session a request is of; its connection counts as known while there is one."""
+        self.visitors.drop_ended()
+        visitor = self.visitors.find(request.cookies.get(self._cookie(request)))
+        request.state.visit.known = visitor is not None
+        return visitor
 
     def _is_owner(self, visitor: Visitor) -> bool:
         return visitor.owner if self._alone else self.house.is_owner(visitor.name)

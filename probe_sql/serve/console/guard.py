@@ -119,23 +119,42 @@ class Guard:
         return None
 
     def _set_headers(self, headers: MutableHeaders, path: str, nonce: str) -> None:
-        fixed = {
-            "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
-            f"style-src 'self' 'nonce-{nonce}'; img-src 'self'; form-action 'self'; "
-            "base-uri 'none'; frame-ancestors 'none'",
-            "Cross-Origin-Opener-Policy": "same-origin",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "DENY",
-        }
-        if self._address().encrypted:
-            fixed["Strict-Transport-Security"] = "max-age=31536000"
-        for name, value in fixed.items():
+        for name, value in _wall(nonce, encrypted=self._address().encrypted).items():
             headers[name] = value
-        static = path.startswith(_STATIC)
-        headers["Cache-Control"] = "no-cache" if static else "no-store"
+        if path.startswith(_STATIC):
+            headers["Cache-Control"] = "no-cache"
+
+
+def _wall(nonce: str, *, encrypted: bool) -> dict[str, str]:
+    """The headers of every answer."""
+    fixed = {
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
+        f"style-src 'self' 'nonce-{nonce}'; img-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        "Cache-Control": "no-store",
+    }
+    if encrypted:
+        fixed["Strict-Transport-Security"] = "max-age=31536000"
+    return fixed
+
+
+def refusal(encrypted: bool) -> bytes:
+    """The whole answer to a connection that is one too many: nothing of it is read."""
+    text = b"the server takes no more connections now; try again later\n"
+    named = {
+        "Content-Type": "text/plain; charset=utf-8",
+        "Content-Length": str(len(text)),
+        "Connection": "close",
+        **_wall(secrets.token_urlsafe(16), encrypted=encrypted),
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in named.items())
+    return f"HTTP/1.1 503 Service Unavailable\r\n{head}\r\n".encode() + text
 
 
 def _limited(receive: Receive, seconds: float) -> Receive:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import json
+import socket
 import time
 from pathlib import Path
 from urllib.parse import urlencode
@@ -99,3 +101,84 @@ def test_a_body_that_comes_in_pieces_is_whole(console: Served) -> None:
     link.send(body[-2:])
     assert link.getresponse().status == 303
     link.close()
+
+
+# --- connections ---------------------------------------------------------------------------------
+
+
+def _opened(served: Served, count: int) -> list[socket.socket]:
+    made = [socket.create_connection(("127.0.0.1", served.console_port), 10) for _ in range(count)]
+    time.sleep(0.2)
+    return made
+
+
+def test_strangers_at_the_console_are_counted_with_those_of_the_other_door(
+    open_console: Open,
+) -> None:
+    served = open_console(Limits(strangers=5, strangers_each=4))
+    known = Client(served).sign_in()
+    held = _opened(served, 4)
+    assert len(served.server.house._visits) == 4
+    over = http.client.HTTPConnection("127.0.0.1", served.console_port, timeout=10)
+    over.connect()
+    answer = http.client.HTTPResponse(over.sock)
+    answer.begin()
+    assert answer.status == 503
+    for name in ("Content-Security-Policy", "X-Frame-Options", "Cache-Control"):
+        assert answer.getheader(name)
+    over.close()
+    for one in held:
+        one.close()
+    time.sleep(0.2)
+    assert served.server.house._visits == set()
+    assert known.get("/")[0] == 200
+
+
+def test_connections_of_who_has_signed_in_are_no_strangers(open_console: Open) -> None:
+    served = open_console(Limits(strangers=2, strangers_each=2))
+    client = Client(served).sign_in()
+    links = []
+    for _ in range(4):
+        link = http.client.HTTPConnection("127.0.0.1", served.console_port, timeout=10)
+        link.request("GET", "/answers", headers={"Cookie": client.cookie})
+        answer = link.getresponse()
+        answer.read()
+        assert answer.status == 200
+        links.append(link)
+    for link in links:
+        link.close()
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_head_that_drips_is_given_up_also_after_the_first_request(
+    open_console: Open, first: bool
+) -> None:
+    served = open_console(Limits(head_seconds=0.6))
+    [link] = _opened(served, 1)
+    if first:
+        link.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{served.console_port}\r\n\r\n".encode())
+        time.sleep(0.2)
+        assert link.recv(100_000).startswith(b"HTTP/1.1 401")
+    for byte in b"GET / HTTP/1.1\r\nX: y":
+        try:
+            link.send(bytes([byte]))
+        except OSError:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("the connection was kept")
+    link.close()
+    assert served.server.house._visits == set()
+
+
+def test_what_surprises_over_and_over_fills_no_log(open_console: Open) -> None:
+    served = open_console()
+    house = served.server.house
+    for _ in range(500):
+        house.surprised(OSError(24, "Too many open files"))
+    house.surprised(ValueError("something else"))
+    served.stop()
+    log = next(served.folder.glob("*.serve.log")).read_text().splitlines()
+    told = [(line["kind"], line["times"]) for line in map(json.loads, log)
+            if line["event"] == "surprise"]  # fmt: skip
+    assert told == [("OSError", 1), ("ValueError", 1), ("OSError", 499)]

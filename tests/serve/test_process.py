@@ -71,6 +71,30 @@ def test_sighup_goes_on_under_the_new_policy(clinic: Path, started: Started) -> 
     assert server.end() == 0
 
 
+def test_a_kill_after_a_sighup_and_another_process_forgets_nothing(
+    clinic: Path, started: Started
+) -> None:
+    """A SIGHUP opens the ledger again in the process, which must not drop the locks of the first
+    opening: the other process would remove the log that the server then charges in."""
+    server = started()
+    policy = clinic / "clinic.toml"
+    look = [sys.executable, "-m", "probe_sql", "ledger", str(clinic / "clinic.duckdb")]
+    with server.connect() as db:
+        policy.write_text(policy.read_text().replace("maria = 4.0", "maria = 3.0"))
+        server.running.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if remaining(db) <= 3:
+                break
+            time.sleep(0.05)
+        subprocess.run(look, capture_output=True, check=True, timeout=60)
+        db.execute(COMMON)
+        server.running.kill()
+        server.running.wait(timeout=60)
+    found = subprocess.run(look, capture_output=True, text=True, check=False, timeout=60)
+    assert found.returncode == 0, found.stderr
+    assert COMMON in found.stdout
+
+
 def test_what_cannot_be_started_says_why(clinic: Path) -> None:
     (clinic / "clinic.toml").chmod(0o644)
     ended = subprocess.run(

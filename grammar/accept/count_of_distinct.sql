@@ -1,5 +1,5 @@
--- How many distinct values there are is one value.
-SELECT count(*) FROM (SELECT DISTINCT name AS who FROM stays WHERE urgent) AS names
+-- How many distinct values there are, NULL left out, is one value.
+SELECT count(who) FROM (SELECT DISTINCT name AS who FROM stays WHERE urgent) AS names
 
 -- expect:
 --   group by: nothing

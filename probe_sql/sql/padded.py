@@ -9,6 +9,8 @@ not look at them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from probe_sql.policy.policy import Policy
@@ -16,11 +18,39 @@ from probe_sql.sql.joins import conjuncts
 from probe_sql.sql.script import sources_of, subqueries_of
 from probe_sql.text import normal_name
 
-# What may be something else than NULL though a part of it is NULL.
-_SEES_NULL = (
-    exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Or,
-    exp.Not, exp.Concat, exp.Greatest, exp.Least, exp.Anonymous, exp.Query,
+# Are NULL where one of their parts is.
+_STRICT = (
+    exp.Paren, exp.Neg, exp.Not, exp.Cast, exp.TryCast, exp.Add, exp.Sub, exp.Mul, exp.Div,
+    exp.IntDiv, exp.Mod, exp.DPipe, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like,
+    exp.ILike, exp.Abs, exp.Floor, exp.Ceil, exp.Round, exp.Sqrt, exp.Ln, exp.Sign, exp.Upper,
+    exp.Lower, exp.Length, exp.Substring, exp.Extract, exp.Year, exp.Month, exp.Day,
+    exp.TimestampTrunc, exp.DateTrunc, exp.DateDiff,
 )  # fmt: skip
+
+
+def is_null(node: exp.Expr, missing: Callable[[exp.Column], bool]) -> bool:
+    """Whether a value is NULL for sure where the missing columns are; what is not known is not."""
+    if isinstance(node, exp.Column):
+        return missing(node)
+    if isinstance(node, exp.And | exp.Or):  # NULL AND FALSE is FALSE
+        return is_null(node.this, missing) and is_null(node.expression, missing)
+    if isinstance(node, exp.Between) or (isinstance(node, exp.In) and node.expressions):
+        return is_null(node.this, missing)
+    return isinstance(node, _STRICT) and any(is_null(p, missing) for p in node.iter_expressions())
+
+
+def never_true(node: exp.Expr, missing: Callable[[exp.Column], bool]) -> bool:
+    """Whether a condition is FALSE or NULL for sure where the missing columns are NULL."""
+    if isinstance(node, exp.Paren):
+        return never_true(node.this, missing)
+    if isinstance(node, exp.And | exp.Or):
+        sides = [never_true(side, missing) for side in (node.this, node.expression)]
+        return any(sides) if isinstance(node, exp.And) else all(sides)
+    if isinstance(node, exp.Not):
+        inner = node.this.unnest()
+        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+            return is_null(inner.this, missing)
+    return is_null(node, missing)
 
 
 def without_padding(select: exp.Select, policy: Policy) -> None:
@@ -61,24 +91,20 @@ def _same(select: exp.Select, table: exp.Expr, policy: Policy) -> bool:
             normal_name(column.name) in own
         )  # fmt: skip
 
-    def strict(node: exp.Expr) -> bool:
-        """Whether it is NULL where all private columns are."""
-        reads = any(map(ours, node.find_all(exp.Column)))
-        return reads and node.find(*_SEES_NULL) is None
-
     def skips(aggregate: exp.Expr) -> bool:
         if isinstance(aggregate, exp.CountIf):
-            return strict(aggregate.this)
+            return never_true(aggregate.this, ours)
         inner = aggregate.this
         if isinstance(aggregate, exp.Sum | exp.Count) and isinstance(inner, exp.Case):
             other = inner.args.get("default")
             nothing = other is None or isinstance(other, exp.Null) or (
                 isinstance(aggregate, exp.Sum) and other.sql() == "0"
             )  # fmt: skip
-            return nothing and inner.this is None and all(strict(b.this) for b in inner.args["ifs"])
+            tests = [branch.this for branch in inner.args["ifs"]]
+            return nothing and inner.this is None and all(never_true(t, ours) for t in tests)
         if isinstance(inner, exp.Distinct):
-            return all(strict(one) for one in inner.expressions)
-        return isinstance(inner, exp.Expr) and not isinstance(inner, exp.Star) and strict(inner)
+            return all(is_null(one, ours) for one in inner.expressions)
+        return isinstance(inner, exp.Expr) and is_null(inner, ours)
 
     where = select.args.get("where")
     looked = [] if where is None else list(conjuncts(where.this))
@@ -87,4 +113,4 @@ def _same(select: exp.Select, table: exp.Expr, policy: Policy) -> bool:
     found = [one for p in parts if p is not None for one in p.find_all(exp.AggFunc, exp.Window)]
     grouped = select.args.get("group") is not None
     good = all(isinstance(one, exp.AggFunc) and skips(one) for one in found)
-    return grouped and good and all(strict(part) for part in filters)
+    return grouped and good and all(never_true(part, ours) for part in filters)

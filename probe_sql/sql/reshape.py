@@ -17,7 +17,7 @@ from probe_sql.errors import ProbeError, Refused
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.grouping_sets import as_union
 from probe_sql.sql.joins import conjuncts
-from probe_sql.sql.padded import without_padding
+from probe_sql.sql.padded import never_true, without_padding
 from probe_sql.sql.script import aggregates, sources_of, subqueries_of
 from probe_sql.sql.text import Text
 from probe_sql.text import normal_name
@@ -125,6 +125,15 @@ class _Shaper:
         keys = [item for item in items if item.find(exp.Column) is not None]
         if not keys or any(item.find(exp.Star, exp.Query, exp.Window) for item in items):
             return node
+        ordered = node.args.get("limit") if node.args.get("order") is not None else None
+        cut = node.args.get("offset") or ordered
+        if clause is None and cut is not None:
+            raise Refused(
+                f"{cut.key.upper()} of rows cannot stand here",
+                why="which it keeps depends on how often each value comes; each is asked for once",
+                fix="SELECT DISTINCT, of which it keeps values",
+                span=self.text.source.span(cut),
+            )
         node.set("distinct", None)
         node.set("group", exp.Group(expressions=[key.copy() for key in keys]))
         rows = exp.Count(this=exp.Star(), big_int=True)
@@ -138,7 +147,9 @@ class _Shaper:
         Rests on: nothing else is done with the distinct values, and NULL is none of them.
         """
         clause = node.args.get("from_")
-        inner = clause.this.this if clause and isinstance(clause.this, exp.Subquery) else None
+        table = clause.this if clause is not None else None
+        bare = isinstance(table, exp.Subquery) and set(_parts(table)) <= {"this", "alias"}
+        inner = table.this if bare and table is not None else None
         if set(_parts(node)) - {"expressions", "from_", "with_"} or not isinstance(
             inner, exp.Select
         ):
@@ -158,11 +169,29 @@ class _Shaper:
         if not all(_counts_rows(one, item.alias_or_name) for one in called):
             return False
         for one in called:
+            self._check_null(one, item, inner.args.get("where"))
             distinct = exp.Distinct(expressions=[value.copy()])
             one.replace(exp.Count(this=distinct, big_int=True))
         for part in ("from_", "joins", "where"):
             node.set(part, inner.args.get(part))
         return True
+
+    def _check_null(self, count: exp.Expr, item: exp.Expr, where: exp.Where | None) -> None:
+        """Refuse to count a NULL among the distinct values, unless WHERE leaves none."""
+        value = item.this if isinstance(item, exp.Alias) else item
+        filters = [] if where is None else list(conjuncts(where.this))
+        if isinstance(count.this, exp.Column) or any(
+            never_true(part, lambda column: column.sql() == value.sql()) for part in filters
+        ):
+            return
+        named = item.alias_or_name
+        raise Refused(
+            f"{count.sql()} of distinct values counts NULL as one of them",
+            why="count(DISTINCT ...), which is asked instead, leaves it out",
+            fix=f"count the values that are not NULL: count(DISTINCT {value.sql()}) of the table",
+            instead=f"count({exp.to_identifier(named).sql()})" if named else None,
+            span=self.text.source.span(count),
+        )
 
     # --- subqueries in expressions ---
 
@@ -200,6 +229,22 @@ class _Shaper:
             shaped = self._present(shaped, env)
         if shaped is not inner:
             inner.replace(shaped)
+
+    def _drop_limit(self, inner: exp.Select) -> None:
+        """Leave out a LIMIT of one row or more, which takes nothing from what is asked for."""
+        cut = inner.args.get("offset") or inner.args.get("limit")
+        if cut is None:
+            return
+        least = cut.args.get("expression")
+        whole = isinstance(least, exp.Literal) and least.is_int and int(least.this) >= 1
+        if isinstance(cut, exp.Offset) or not whole or set(_parts(cut)) != {"expression"}:
+            raise Refused(
+                "LIMIT 0, LIMIT of what is no number, and OFFSET cannot stand here",
+                why="the subquery is asked once for all keys, and each would lose its rows",
+                fix="leave it out",
+                span=self.text.source.span(cut),
+            )
+        inner.set("limit", None)
 
     def _columns(self, node: exp.Select) -> set[str]:
         """The declared columns of the tables in FROM."""
@@ -274,6 +319,7 @@ class _Shaper:
         Rests on: a key that the policy does not declare has no group; there the value is NULL.
         """
         single = len(inner.expressions) == 1 and aggregates(inner)
+        self._drop_limit(inner)
         if not single or set(_parts(inner)) - {"expressions", "from_", "joins", "where"}:
             return
         item = inner.expressions[0]
@@ -302,12 +348,12 @@ class _Shaper:
         if correlated is None or aggregates(inner):
             return
         key, outer, others = correlated
-        if set(_parts(inner)) - {"expressions", "from_", "joins", "where", "limit"}:
+        self._drop_limit(inner)
+        if set(_parts(inner)) - {"expressions", "from_", "joins", "where"}:
             return
         keys = inner.copy()
         keys.set("where", exp.Where(this=exp.and_(*others, copy=True)) if others else None)
         keys.set("expressions", [key.copy()])
-        keys.set("limit", None)
         asked = self._present(self.query(keys, env), env)
         listed = exp.In(this=outer.copy(), query=exp.Subquery(this=asked))
         exists.replace(exp.Coalesce(this=listed, expressions=[exp.Boolean(this=False)]))

@@ -161,7 +161,12 @@ class Parser(_Parser):  # type: ignore[misc, valid-type]
             value = self._parse_assignment()
             style = self._parse_assignment() if self._match(TokenType.COMMA) else None
             length = int(lengths[0].text) if len(lengths) == 1 else None
-            made = converted(to, value, style, length)
+            first, last = self._tokens[start - 2], self._curr or self._prev
+            try:
+                made = converted(to, value, style, length)
+            except Refused as error:
+                error.span = Span(first.start, last.end + 1)
+                raise
             if made is not None:
                 return made
         self._retreat(start)

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from probe_sql import Answer
+from probe_sql.errors import ProbeError
 from probe_sql.session import Connection, Outline, connect
 
 POLICY = """
@@ -62,13 +63,17 @@ def private(clinic: Path) -> Iterator[Connection]:
 SAME = [
     "SELECT DISTINCT sex FROM stays WHERE ward = 'C'",
     "SELECT DISTINCT ward, sex FROM stays",
-    "SELECT count(*) AS n FROM (SELECT DISTINCT age FROM stays WHERE died) t",
+    "SELECT count(age) AS n FROM (SELECT DISTINCT age FROM stays WHERE died) t",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT age FROM stays WHERE age IS NOT NULL AND died) t",
+    "SELECT count(sex) AS n FROM (SELECT DISTINCT sex FROM stays) WHERE sex <> 'F'",
+    "SELECT count(sex) AS n FROM (SELECT DISTINCT sex FROM stays OFFSET 1)",
     "SELECT ward FROM stays WHERE sex = 'M' INTERSECT SELECT ward FROM stays WHERE died",
     "SELECT ward FROM wards EXCEPT SELECT ward FROM stays",
     "SELECT ward FROM stays WHERE died UNION SELECT ward FROM wards WHERE beds = 10",
     "SELECT ward FROM wards WHERE ward NOT IN (SELECT ward FROM stays WHERE sex = 'M')",
     "SELECT w.ward FROM wards w WHERE EXISTS (SELECT * FROM stays s WHERE s.ward = w.ward AND"
     " died)",
+    "SELECT w.ward FROM wards w WHERE EXISTS (SELECT 1 FROM stays s WHERE s.ward = w.ward LIMIT 1)",
     "SELECT w.ward FROM wards w WHERE NOT EXISTS (SELECT 1 FROM stays s WHERE w.ward = s.ward)",
     "SELECT w.ward, (SELECT sum(age) FROM stays s WHERE s.ward = w.ward AND sex = 'F') AS n"
     " FROM wards w WHERE w.beds IS NOT NULL",
@@ -77,6 +82,9 @@ SAME = [
     " WHERE w.beds > 0 GROUP BY w.beds",
     "SELECT w.ward, count(s.age) AS n FROM wards w LEFT JOIN stays s ON s.ward = w.ward AND s.died"
     " GROUP BY w.ward HAVING count(s.age) < 15",
+    "SELECT w.ward, count(s.age BETWEEN w.beds AND 90 OR s.died) AS n FROM wards w"
+    " LEFT JOIN stays s ON s.ward = w.ward WHERE (s.age > 25 AND w.beds > 0) GROUP BY w.ward"
+    " HAVING count(s.age) > 0",
     "SELECT w.ward, sum(CASE WHEN s.age > 30 THEN 1 ELSE 0 END) AS n FROM stays s"
     " RIGHT JOIN wards w ON s.ward = w.ward WHERE s.sex = 'F' GROUP BY w.ward HAVING"
     " count(s.age) > 0",
@@ -129,6 +137,36 @@ def test_the_answer_is_that_of_the_text(sql: str, clinic: Path, private: Connect
     assert len(found) == len(expected), (found, expected)
     for row, other in zip(found, expected, strict=True):
         assert all(map(alike, row, other)), (row, other)
+
+
+LEFT = "SELECT w.ward, {} AS n FROM wards w LEFT JOIN stays s ON s.ward = w.ward GROUP BY w.ward"
+
+
+@pytest.mark.parametrize(("sql", "why"), [
+    (LEFT.format("count(s.died AND w.beds > 100)"), "right of a LEFT JOIN"),  # FALSE for no row
+    (LEFT.format("count(s.died OR w.beds > 0)"), "right of a LEFT JOIN"),
+    (LEFT.format("count(w.beds BETWEEN s.age AND 0)"), "right of a LEFT JOIN"),
+    (LEFT.format("sum(CASE WHEN s.died OR w.beds > 0 THEN 1 END)"), "right of a LEFT JOIN"),
+    (LEFT.format("count(greatest(s.age, w.beds))"), "right of a LEFT JOIN"),
+    (LEFT.format("count(concat_ws('-', s.sex, w.ward))"), "right of a LEFT JOIN"),
+    ("SELECT w.ward FROM wards w WHERE EXISTS (SELECT 1 FROM stays s WHERE s.ward = w.ward"
+     " LIMIT 0)", "LIMIT 0"),
+    ("SELECT w.ward FROM wards w WHERE EXISTS (SELECT 1 FROM stays s WHERE s.ward = w.ward"
+     " OFFSET 99)", "OFFSET"),
+    ("SELECT (SELECT count(*) FROM stays s WHERE s.ward = w.ward LIMIT 0) AS n FROM wards w",
+     "LIMIT 0"),
+    ("SELECT ward FROM wards WHERE ward IN (SELECT ward FROM stays ORDER BY ward LIMIT 5)",
+     "LIMIT of rows"),
+    ("SELECT ward FROM wards WHERE ward IN (SELECT ward FROM stays OFFSET 50)", "OFFSET of rows"),
+    ("SELECT count(age) FROM (SELECT DISTINCT age FROM stays) TABLESAMPLE 1 ROWS", "SAMPLE"),
+    ("SELECT count(*) FROM (SELECT DISTINCT age FROM stays)", "counts NULL as one"),
+    ("SELECT count(1) FROM (SELECT DISTINCT age FROM stays WHERE died OR age > 3)", "counts NULL"),
+    ("SELECT count(*) FROM stays WHERE CONVERT(int, age / 8) = 2", "cuts 2.7 to 2"),
+    ("SELECT count(*) FROM stays WHERE CONVERT(varchar(2), age) = '20'", "becomes [*]"),
+])  # fmt: skip
+def test_what_would_mean_something_else_is_refused(sql: str, why: str, private: Connection) -> None:
+    with pytest.raises(ProbeError, match=why):
+        private.explain(sql)
 
 
 def test_each_set_is_charged_by_itself_and_what_is_not_bounded_is_said(

@@ -13,6 +13,7 @@ from itertools import islice
 
 from sqlglot import exp
 
+from probe_sql.errors import Refused
 from probe_sql.sql.functions.time import TRUNCATIONS
 
 _MOST_TWICE = 40  # nodes of an argument that stands twice in what is made of it
@@ -258,16 +259,42 @@ def _same_format(given: Arguments) -> exp.Expr | None:
     return _strftime(given[1], form.this)
 
 
+_LONGEST_NUMBER = 41  # a DECIMAL of 38 digits with its sign, its point and a 0
+
+
+def _is_text(node: exp.Expr) -> bool:
+    kinds = exp.DPipe | exp.Concat | exp.Upper | exp.Lower | exp.Substring | exp.Left
+    return isinstance(node, kinds) or (isinstance(node, exp.Literal) and bool(node.is_string))
+
+
 def converted(
     to: exp.DataType, value: exp.Expr, style: exp.Expr | None, length: int | None
 ) -> exp.Expr | None:
-    """T-SQL's CONVERT(type, value[, style]), which cuts a text to the length of its type."""
+    """T-SQL's CONVERT(type, value[, style]), which cuts a text to the length of its type.
+
+    It cuts 2.7 to the whole number 2, and writes a number that is too long as *: what may be such
+    a number is refused.
+    """
+    name, written = to.sql(dialect="duckdb"), value.sql(dialect="duckdb")
+    if to.is_type(*exp.DataType.INTEGER_TYPES) and not isinstance(value, exp.Count):
+        raise Refused(
+            f"CONVERT({name}, x) is not supported",
+            why="it cuts 2.7 to 2, and a cast rounds it to 3",
+            fix=f"CAST(trunc({written}) AS {name}) cuts, CAST({written} AS {name}) rounds; of "
+            "whole numbers both are the same",
+        )
     if not to.is_type(*exp.DataType.TEXT_TYPES):
         return exp.Cast(this=value, to=to) if style is None else None
     if style is None:
+        if length is not None and length < _LONGEST_NUMBER and not _is_text(value):
+            raise Refused(
+                f"CONVERT(varchar({length}), x) is not supported for what may be a number",
+                why="a number that is longer becomes * in T-SQL",
+                fix=f"left(CAST({written} AS VARCHAR), {length}) cuts whatever it is",
+            )
         plain = exp.DataType.build("VARCHAR", dialect="duckdb")
-        written: exp.Expr = exp.Cast(this=value, to=plain)
-        return written if length is None else _call("left", written, _number(length))
+        text: exp.Expr = exp.Cast(this=value, to=plain)
+        return text if length is None else _call("left", text, _number(length))
     forms = _STYLES.get(style.name)
     if forms is None:
         return None

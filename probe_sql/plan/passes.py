@@ -23,7 +23,7 @@ from probe_sql.logic import (
 from probe_sql.logic.formula import FALSE, TRUE, conjunction, disjunction, substituted
 from probe_sql.measuring import Figure, Task
 from probe_sql.plan.account import row_types
-from probe_sql.plan.empty import no_rows
+from probe_sql.plan.empty import holds_of_nothing, no_rows
 from probe_sql.plan.figures import plan_figures
 from probe_sql.plan.normal import Normaliser
 from probe_sql.plan.ranges import DEFAULT_ROWS_PER_GROUP, Ranges, unused
@@ -108,31 +108,31 @@ def drafted(query: BoundQuery, accuracy: Accuracy) -> Draft:
 
 def bring_to_normal_form(draft: Draft) -> None:
     """HAVING as a monotone formula over `sign * measure > threshold`."""
-    draft.original = _formula(draft.query.having, draft)
     draft.nobody = no_rows(draft.query)
-    if draft.nobody:  # every measure is 0, which decides all but what public tables hold against it
-        draft.original = substituted(draft.original, lambda atom: _at_zero(atom, draft))
-
-
-def _at_zero(atom: int, draft: Draft) -> Formula:
-    threshold = draft.written.atoms[atom].threshold
-    if not isinstance(threshold, int):
-        return Leaf(atom)
-    return TRUE if threshold < 0 else FALSE
+    draft.original = _formula(draft.query.having, draft)
 
 
 def _formula(condition: Condition, draft: Draft) -> Formula:
-    """The formula of a condition; = and <> become two comparisons."""
+    """The formula of a condition; decided where no row counts, as far as that decides it."""
     if isinstance(condition, Comparison):
-        if condition.op in ("=", "<>"):
-            ops = (">=", "<=") if condition.op == "=" else (">", "<")
-            both = [_leaf(condition, op, draft) for op in ops]
-            return conjunction(both) if condition.op == "=" else disjunction(both)
-        return _leaf(condition, condition.op, draft)
+        known = holds_of_nothing(condition) if draft.nobody else None
+        if known is not None:
+            _leaves(condition, draft)  # what is wrong with it is said all the same
+            return TRUE if known else FALSE
+        return _leaves(condition, draft)
     if isinstance(condition, Junction):
         parts = [_formula(part, draft) for part in condition.parts]
         return conjunction(parts) if condition.conjunction else disjunction(parts)
     return TRUE if condition.value else FALSE
+
+
+def _leaves(condition: Comparison, draft: Draft) -> Formula:
+    """The atoms of a comparison: two for = and <>."""
+    if condition.op not in ("=", "<>"):
+        return _leaf(condition, condition.op, draft)
+    ops = (">=", "<=") if condition.op == "=" else (">", "<")
+    both = [_leaf(condition, op, draft) for op in ops]
+    return conjunction(both) if condition.op == "=" else disjunction(both)
 
 
 def _leaf(comparison: Comparison, op: str, draft: Draft) -> Leaf:

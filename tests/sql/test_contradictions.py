@@ -57,6 +57,17 @@ def test_what_only_the_data_tell_is_not(where: str) -> None:
     assert not planned(where).nobody
 
 
+def test_what_is_held_against_a_public_table_is_left_to_it() -> None:
+    query = (
+        "SELECT p.disease FROM patients p JOIN diseases d ON p.disease = d.name WHERE 1 = 0"
+        " GROUP BY p.disease HAVING {}"
+    )
+    counted = make_plan(query.format("count(*) >= d.cap"), CLINIC)
+    assert counted.nobody
+    assert counted.verdict is None
+    assert make_plan(query.format("avg(p.age) <= d.cap"), CLINIC).verdict is False
+
+
 def test_it_is_never_said_of_a_row_that_passes() -> None:
     values = [(1, 2, 3), (None, 0, 1, 2, 3, 9), (None, "a", "b", "c", "1"), (None, True, False)]
     policy = parse_policy(SMALL)

@@ -74,7 +74,8 @@ class House:
 
     def __init__(self, folder: Path) -> None:
         self.plain = duckdb.connect()
-        types = {name: type_ for name, (type_, *_) in (*COLUMNS.items(), *BESIDE.items())}
+        types: dict[str, str] = {name: type_ for name, (type_, _, _) in COLUMNS.items()}
+        types |= {name: type_ for name, (type_, _) in BESIDE.items()}
         made = ", ".join(f"{name} {type_}" for name, type_ in types.items())
         literals = {name: each[-1] for name, each in (*COLUMNS.items(), *BESIDE.items())}
         rng = random.Random(23)

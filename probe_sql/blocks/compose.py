@@ -12,7 +12,8 @@ from probe_sql.blocks.program import Program, Step
 from probe_sql.blocks.sums import Source, listed
 from probe_sql.loss import Loss
 from probe_sql.outside import Found
-from probe_sql.sql.lineage import Lineage, Origin
+from probe_sql.sql.lineage import Lineage
+from probe_sql.sql.origins import Origin
 from probe_sql.sql.script import undecided
 
 _LEAST_CONFIDENCE = 0.5  # a margin that holds less often is none

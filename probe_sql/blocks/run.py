@@ -125,9 +125,13 @@ def tables(program: Program) -> dict[str, list[tuple[str, bool]]]:
 def summable(program: Program) -> dict[str, frozenset[int]]:
     """The columns of blocks that have every group, each with noise of its own at one level.
 
-    So are counts and sums without HAVING and LIMIT, but for margins that are a share.
+    So are counts and sums without HAVING and LIMIT, but for margins that are a share. A block that
+    other released values were put into is none: noise had a say in what it asked.
     """
-    return {step.block.table: summable_columns(step.plan) for step in program.steps}
+    return {
+        step.block.table: frozenset() if step.block.holes else summable_columns(step.plan)
+        for step in program.steps
+    }
 
 
 def summable_columns(plan: Plan) -> frozenset[int]:

@@ -4,6 +4,8 @@ Utility: a value that is `a*x + b*y + c` of noisy values x and y, with numbers a
 within |a| times the margin of x plus |b| times that of y wherever both margins hold. The rows of
 blocks are told apart by DuckDB's `rowid`, which `*` does not show and joins do not see. A sum over
 rows that exact columns alone choose and group is linear too; which rows are behind it is listed.
+Rows that noise has chosen have noise that leans one way, and their keys carry that on: a query that
+reads a block in any way but whole, in FROM by its own name, counts as chosen by noise.
 """
 
 from __future__ import annotations
@@ -15,51 +17,11 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from probe_sql.sql.origins import DERIVED, EXACT, Origin, Term, added, number, times
 from probe_sql.sql.script import BLOCK, aggregates
 from probe_sql.text import normal_name
 
 ROW = "probe_sql_row_"  # and a number: the number of a row of a block, beside the columns
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A number times a noisy value: column `column` of the block behind `source`.
-
-    `summed`: times the sum of these values over the rows that are listed.
-    """
-
-    factor: Fraction
-    source: int
-    column: int
-    summed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """How a column came about: exact (keys, public values), linear in noisy values, or derived.
-
-    `terms` are of a linear one, `slack` is what rounding may add.
-    """
-
-    kind: str  # 'exact' | 'linear' | 'derived'
-    terms: tuple[Term, ...] = ()
-    offset: Fraction = Fraction(0)
-    slack: Fraction = Fraction(0)
-
-    @property
-    def plain(self) -> Term | None:
-        """The one value that is shown as it is."""
-        bare = len(self.terms) == 1 and not self.offset and not self.slack
-        return self.terms[0] if bare and self.terms[0].factor == 1 and not self.summed else None
-
-    @property
-    def summed(self) -> bool:
-        """Whether it is made of a sum over several rows."""
-        return any(term.summed for term in self.terms)
-
-
-EXACT = Origin("exact")
-DERIVED = Origin("derived")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +38,24 @@ class Lineage:
 
 @dataclass(slots=True)
 class _Named:
-    """A name of FROM with its columns."""
+    """A name of FROM with its columns.
+
+    `steady`: which rows it has, noise has no say in.
+    """
 
     name: str
     columns: dict[str, Origin]
     public: bool
     block: str | None = None
+    steady: bool = False
 
 
 @dataclass(slots=True)
 class _Scope:
     named: list[_Named] = field(default_factory=list)
     joined: set[str] = field(default_factory=set)  # columns of USING
+    noisy: frozenset[str] = frozenset()  # the CTEs that read blocks
+    chosen: bool = False  # WHERE, ON or GROUP BY read a block
     grouped: bool = False  # values may only stand inside sums
 
     @property
@@ -97,7 +65,8 @@ class _Scope:
 
     @property
     def public(self) -> bool:
-        return all(one.public for one in self.named)
+        """Whether noise has a say in no row."""
+        return not self.chosen and all(one.public for one in self.named)
 
     def column(self, node: exp.Column) -> Origin:
         table, name = normal_name(node.table), normal_name(node.name)
@@ -154,7 +123,8 @@ class _Reader:
         for cte in clause.expressions if clause is not None else ():
             inner = self.read(cte.this, known, top=False)
             names = _names(cte.this, cte.args["alias"], len(inner.columns))
-            public = all(origin == EXACT for origin in inner.columns) and self._public(cte.this)
+            public = all(origin == EXACT for origin in inner.columns)
+            public = public and _public(cte.this, _noisy(known))
             known[normal_name(cte.alias)] = (names, list(inner.columns), public)
         if isinstance(query, exp.SetOperation):
             left, right = (
@@ -164,10 +134,6 @@ class _Reader:
             return Lineage(tuple(EXACT if a == b == EXACT else DERIVED for a, b in both))
         assert isinstance(query, exp.Select)
         return self._select(query, known, top)
-
-    def _public(self, query: exp.Expr) -> bool:
-        """Whether no block is read."""
-        return not any(table.name.startswith(BLOCK) for table in query.find_all(exp.Table))
 
     def _select(
         self,
@@ -203,8 +169,13 @@ class _Reader:
     def _by_exact(self, select: exp.Select, scope: _Scope) -> bool:
         """Whether exact columns alone decide which rows are in which group.
 
-        Utility: rows that noise has chosen have noise that leans one way.
+        Utility: rows that noise has chosen have noise that leans one way. So each name in FROM is
+        a block as it was released, or reads none and sees no value of another.
         """
+        if not ({key for key, value in select.args.items() if value} <= _GROUPED):
+            return False
+        if not all(one.steady for one in scope.named) or self._sideways(select, scope):
+            return False
         group, where = select.args.get("group"), select.args.get("where")
         joins = select.args.get("joins") or []
         deciding = [join.args["on"] for join in joins if join.args.get("on") is not None]
@@ -218,20 +189,42 @@ class _Reader:
         deciding += [item for item in items if item.find(exp.AggFunc) is None]
         used = [one.columns.get(name, EXACT) for one in scope.named for name in scope.joined]
         return (
-            not select.args.get("qualify")
-            and not any(item.find(exp.Window, exp.Star) for item in items)
+            not any(item.find(exp.Window, exp.Star) for item in items)
             and all(origin == EXACT for origin in used)
             and all(self._origin(node, scope) == EXACT for node in deciding)
+        )
+
+    def _sideways(self, select: exp.Select, scope: _Scope) -> bool:
+        """Whether something in FROM may see values of a block beside it, or joins by all columns.
+
+        DuckDB lets a subquery in FROM name columns of what stands before it.
+        """
+        values = {normal_name(one.name) for one in scope.named if one.block is not None}
+        for one in scope.named:
+            values |= {name for name, origin in one.columns.items() if origin != EXACT}
+        joins = select.args.get("joins") or []
+        clause = select.args.get("from_")
+        items = [*([clause.this] if clause else []), *(join.this for join in joins)]
+        return any(join.args.get("method") for join in joins) or any(
+            normal_name(name.name) in values
+            for item in items
+            if not isinstance(item, exp.Table)
+            for name in item.find_all(exp.Identifier)
         )
 
     def _scope(
         self, select: exp.Select, ctes: Mapping[str, tuple[list[str], list[Origin], bool]]
     ) -> _Scope:
-        scope = _Scope()
+        scope = _Scope(noisy=_noisy(ctes))
         clause = select.args.get("from_")
         joins = select.args.get("joins") or []
+        deciding = [select.args.get("where"), select.args.get("group"), *joins]
+        scope.chosen = not all(_public(one, scope.noisy) for one in deciding if one is not None)
         for item in [*([clause.this] if clause else []), *(join.this for join in joins)]:
             scope.named.append(self._named(item, ctes, len(scope.named)))
+        for one, join in zip(scope.named[-len(joins) :], joins, strict=True) if joins else ():
+            if join.kind in ("SEMI", "ANTI"):  # it has no columns and no rows in the result
+                one.columns, one.block, one.steady = {}, None, one.steady and one.public
         for join in joins:
             scope.joined |= {normal_name(name.name) for name in join.args.get("using") or []}
         return scope
@@ -245,7 +238,7 @@ class _Reader:
         )
         if isinstance(item, exp.Table) and normal_name(item.name) in ctes:
             names, origins, public = ctes[normal_name(item.name)]
-            return _Named(alias, dict(zip(names, origins, strict=False)), public)
+            return _Named(alias, dict(zip(names, origins, strict=False)), public, steady=public)
         if isinstance(item, exp.Table) and item.name in self.tables:
             columns = self.tables[item.name]
             block = item.name.startswith(BLOCK)
@@ -258,13 +251,16 @@ class _Reader:
                 else EXACT
                 for at, (name, one) in enumerate(columns)
             }
-            return _Named(alias, origins_, not block, item.name if block else None)
+            whole = not block or bool(self.summable.get(item.name))
+            return _Named(alias, origins_, not block, item.name if block else None, whole)
         if isinstance(item, exp.Subquery):
             inner = self.read(item.this, ctes, top=False)
             names = _names(item.this, item.args.get("alias"), len(inner.columns))
-            public = self._public(item.this)
-            return _Named(alias, dict(zip(names, inner.columns, strict=False)), public)
-        return _Named(alias, {}, isinstance(item, exp.Values))
+            public = _public(item.this, _noisy(ctes))
+            columns_ = dict(zip(names, inner.columns, strict=False))
+            return _Named(alias, columns_, public, steady=public)
+        public = isinstance(item, exp.Values)
+        return _Named(alias, {}, public, steady=public and _public(item, _noisy(ctes)))
 
     def _star(self, star: exp.Expr, scope: _Scope) -> list[Origin]:
         """The columns of `*` in DuckDB's order: those of USING once, where they first stand."""
@@ -288,7 +284,7 @@ class _Reader:
         linear = self._linear(node, scope)
         if linear is not None:
             return linear
-        if node.find(exp.Query) is not None and not self._public(node):
+        if not _public(node, scope.noisy):
             return DERIVED
         computed = [inner for inner in node.walk() if isinstance(inner, exp.AggFunc | exp.Window)]
         if computed and not scope.public:
@@ -312,24 +308,24 @@ class _Reader:
         ):
             return self._linear(node.this, scope)
         if isinstance(node, exp.Neg):
-            return _times(self._linear(node.this, scope), Fraction(-1))
+            return times(self._linear(node.this, scope), Fraction(-1))
         if isinstance(node, exp.Round) and {k for k, v in node.args.items() if v} <= _ROUND:
-            inner, digits = self._linear(node.this, scope), _number(node.args.get("decimals"))
+            inner, digits = self._linear(node.this, scope), number(node.args.get("decimals"))
             if inner is None or digits is None or digits.denominator != 1 or abs(digits) > 15:
                 return None
             return replace(inner, slack=inner.slack + Fraction(10) ** -int(digits) / 2)
         if isinstance(node, exp.Add | exp.Sub):
             sign = Fraction(-1 if isinstance(node, exp.Sub) else 1)
-            return _sum(self._either(node.this, scope), self._either(node.expression, scope), sign)
+            return added(self._either(node.this, scope), self._either(node.expression, scope), sign)
         if isinstance(node, exp.Mul):
             for one, other in ((node.this, node.expression), (node.expression, node.this)):
-                factor = _number(one)
+                factor = number(one)
                 if factor is not None:
-                    return _times(self._linear(other, scope), factor)
+                    return times(self._linear(other, scope), factor)
         if isinstance(node, exp.Div):
-            divisor = _number(node.expression)
+            divisor = number(node.expression)
             if divisor:
-                return _times(self._linear(node.this, scope), 1 / divisor)
+                return times(self._linear(node.this, scope), 1 / divisor)
         return None
 
     def _summed(self, node: exp.Expr, scope: _Scope) -> Origin | None:
@@ -344,8 +340,20 @@ class _Reader:
         return replace(inner, terms=(replace(term, summed=True),))
 
     def _either(self, node: exp.Expr, scope: _Scope) -> Origin | None:
-        number = _number(node)
-        return Origin("linear", (), number) if number is not None else self._linear(node, scope)
+        written = number(node)
+        return Origin("linear", (), written) if written is not None else self._linear(node, scope)
+
+
+def _noisy(ctes: Mapping[str, tuple[list[str], list[Origin], bool]]) -> frozenset[str]:
+    return frozenset(name for name, (_, _, public) in ctes.items() if not public)
+
+
+def _public(query: exp.Expr, noisy: Collection[str]) -> bool:
+    """Whether no block is read, nor a CTE that reads one, at any depth."""
+    return not any(
+        table.name.startswith(BLOCK) or normal_name(table.name) in noisy
+        for table in query.find_all(exp.Table)
+    )
 
 
 def _is_name(node: exp.Expr, names: Collection[str]) -> bool:
@@ -355,53 +363,19 @@ def _is_name(node: exp.Expr, names: Collection[str]) -> bool:
 
 _REALS = (exp.DataType.Type.DOUBLE,)
 _ROUND = {"this", "decimals"}
-
-
-def _number(node: exp.Expr | None) -> Fraction | None:
-    if node is None:
-        return Fraction(0)
-    if isinstance(node, exp.Paren):
-        return _number(node.this)
-    if isinstance(node, exp.Neg):
-        inner = _number(node.this)
-        return None if inner is None else -inner
-    if isinstance(node, exp.Literal) and not node.is_string:
-        try:
-            return Fraction(node.this)
-        except ValueError:
-            return None
-    return None
-
-
-def _times(origin: Origin | None, factor: Fraction) -> Origin | None:
-    if origin is None:
-        return None
-    terms = tuple(replace(term, factor=term.factor * factor) for term in origin.terms)
-    return replace(
-        origin, terms=terms, offset=origin.offset * factor, slack=origin.slack * abs(factor)
-    )
-
-
-def _sum(left: Origin | None, right: Origin | None, sign: Fraction) -> Origin | None:
-    right = _times(right, sign)
-    if left is None or right is None or not (left.terms or right.terms):
-        return None
-    factors: dict[tuple[int, int, bool], Fraction] = {}
-    for term in (*left.terms, *right.terms):
-        at = (term.source, term.column, term.summed)
-        factors[at] = factors.get(at, Fraction(0)) + term.factor
-    terms = tuple(Term(factor, *at) for at, factor in factors.items() if factor)
-    return Origin("linear", terms, left.offset + right.offset, left.slack + right.slack)
+# Clauses of a query whose sums may have margins; those after GROUP BY see finished sums alone.
+_GROUPED = {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit",
+            "offset"}  # fmt: skip
 
 
 def _numbered(origin: Origin, scope: _Scope, numbers: Mapping[str, int]) -> Origin:
     """A linear origin by the numbers of its blocks among the sources; derived without one."""
     terms = []
     for term in origin.terms:
-        number = numbers.get(normal_name(scope.named[term.source].name))
-        if number is None:
+        index = numbers.get(normal_name(scope.named[term.source].name))
+        if index is None:
             return DERIVED
-        terms.append(replace(term, source=number))
+        terms.append(replace(term, source=index))
     return replace(origin, terms=tuple(terms))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -184,3 +185,53 @@ def test_sums_that_noise_has_a_say_in_have_none(
         )
         assert isinstance(twice, Answer)
         assert twice.margins[0][0] == 2 * (alone.margins[6][1] or 0)
+
+
+# --- and over groups that noise chose ------------------------------------------------------------
+
+SETS = 30
+BLOCK = "b AS (SELECT g, count(*) AS n FROM t GROUP BY g)"
+CHOSEN = (
+    ("SELECT g FROM b WHERE n > 33", "b JOIN top USING (g)"),
+    ("SELECT g FROM b ORDER BY n DESC LIMIT 400", "b WHERE g IN (SELECT g FROM top)"),
+    (
+        "SELECT g FROM (SELECT g, rank() OVER (PARTITION BY g % 150 ORDER BY n) AS r FROM b) z"
+        " WHERE r < 3",
+        "b SEMI JOIN top USING (g)",
+    ),
+)
+
+
+@pytest.mark.parametrize(("top", "shape"), CHOSEN)
+def test_a_sum_over_groups_that_noise_chose_has_no_margin_since_none_would_hold(
+    top: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The margin of as many groups that were chosen before holds for those, and not for these."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    database = build(tmp_path / "t.duckdb", [TABLE.format(n=GROUPS)])
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+    summed = f"SELECT g % {SETS} AS k, sum(n) AS s, count(g) AS c FROM"
+    with opened(database, policy, Sampler(SeededWords(11))) as db:
+        ask = partial(_answered, db, epsilon=0.5, confidence=CONFIDENCE)
+        noisy = ask(f"WITH {BLOCK}, top AS ({top}) {summed} {shape} GROUP BY k ORDER BY k")
+        before = [str((k or SETS) + SETS * i) for k, _, count in noisy.raw for i in range(count)]
+        listed = f"b WHERE g IN ({', '.join(before)})"
+        fixed = ask(f"WITH {BLOCK} {summed} {listed} GROUP BY k ORDER BY k")
+    assert noisy.derived == ("s", "c")
+    assert {margins[1] for margins in noisy.margins} == {None}
+    exact: list[tuple[float, ...]] = [(k, 30.0 * count) for k, _, count in noisy.raw]
+    assert [row[::2] for row in fixed.raw] == [row[::2] for row in noisy.raw]
+    slack = 4 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / len(exact))
+    assert covered(fixed, exact, 1, 1.0) >= CONFIDENCE - slack
+    assert covered(replace(noisy, margins=fixed.margins), exact, 1, 1.0) < CONFIDENCE - slack
+
+
+def test_a_block_that_released_values_were_put_into_has_no_margins_of_sums(tmp_path: Path) -> None:
+    database = build(tmp_path / "t.duckdb", [TABLE.format(n=5)])
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY.replace(f"[1, {GROUPS}]", "[1, 5]"))
+    block = "SELECT g, count(*) AS n FROM t WHERE a > (SELECT avg(a) FROM t) GROUP BY g"
+    with opened(database, policy, Sampler(SeededWords(8))) as db:
+        answer = _answered(db, f"SELECT sum(n) AS s FROM ({block}) q", epsilon=1.0)
+    assert answer.derived == ("s",)

@@ -269,6 +269,76 @@ def test_margins_travel_where_arithmetic_is_linear(select: str, kinds: str) -> N
     assert " ".join(origin.kind for origin in found.columns) == kinds
 
 
+TOP = "top AS (SELECT ward FROM a WHERE n > 5) "
+
+
+@pytest.mark.parametrize("shape", [
+    "FROM a JOIN top USING (ward)", "FROM a LEFT JOIN top USING (ward)",
+    "FROM top LEFT JOIN a USING (ward)", "FROM a JOIN top ON top.ward = a.ward", "FROM a, top",
+    "FROM a SEMI JOIN top USING (ward)", "FROM a ANTI JOIN top USING (ward)",
+    "FROM a, top WHERE a.ward = top.ward", "FROM a POSITIONAL JOIN top",
+    "FROM a NATURAL JOIN a x", "FROM a ASOF JOIN b ON a.ward >= b.ward",
+    "FROM a WHERE ward IN (SELECT ward FROM top)",
+    "FROM a WHERE ward NOT IN (SELECT ward FROM top)",
+    "FROM a WHERE EXISTS (SELECT 1 FROM top WHERE top.ward = a.ward)",
+    "FROM a WHERE ward = (SELECT max(ward) FROM top)",
+    "FROM a WHERE (SELECT count(*) FROM b WHERE b.ward = a.ward AND m > 3) > 0",
+    "FROM a JOIN wards ON wards.ward IN (SELECT ward FROM top)",
+    "FROM a JOIN (SELECT ward FROM top) q USING (ward)",
+    "FROM a JOIN (WITH z AS (SELECT ward FROM top) SELECT * FROM z) q USING (ward)",
+    "FROM a JOIN (SELECT wards.ward FROM wards JOIN top USING (ward)) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM wards WHERE ward IN (SELECT ward FROM top)) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM a ORDER BY n DESC LIMIT 3) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM a ORDER BY n OFFSET 3) q USING (ward)",
+    "FROM a JOIN (SELECT DISTINCT ON (ward) ward FROM a ORDER BY n) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM a QUALIFY rank() OVER (ORDER BY n) < 3) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM (SELECT ward, rank() OVER (ORDER BY n) AS r FROM a) z"
+    " WHERE r < 3) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM a GROUP BY ward HAVING sum(n) > 3) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM top UNION SELECT ward FROM wards) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM wards EXCEPT SELECT ward FROM top) q USING (ward)",
+    "FROM a JOIN (SELECT ward FROM wards INTERSECT SELECT ward FROM top) q USING (ward)",
+    "FROM a JOIN (SELECT max(ward) AS ward FROM top) q USING (ward)",
+    "FROM a JOIN b USING (ward)",  # b does not show every group
+    "FROM a JOIN a AS x(n, ward) USING (ward)", "FROM a JOIN a AS x(y, ward) USING (ward)",
+    "FROM a, (SELECT 1 WHERE a.n > 5) q", "FROM a, (SELECT 1 WHERE n > 5) q",
+    "FROM a, (SELECT ward FROM wards WHERE beds < a.n) q", "FROM a, (VALUES (a.n)) q(v)",
+    "FROM a GROUP BY ROLLUP (n)", "FROM a GROUP BY CUBE (n)", "FROM a GROUP BY GROUPING SETS (n)",
+    "FROM a WHERE rowid < 3", "FROM a QUALIFY row_number() OVER (ORDER BY n) < 3",
+])  # fmt: skip
+def test_sums_over_rows_that_noise_chose_have_no_margin(shape: str) -> None:
+    """Nor have counts and averages of them, whatever carries the choice on."""
+    shown = "SELECT sum(a.n), count(a.ward), avg(a.n), sum(a.n) / count(a.n), 2 * sum(a.n) - 1 "
+    query = f"{JOINED}, {TOP}{shown}{shape}"
+    for outer in lineage(apart(query).outer, TABLES, {"probe_sql_block_1": {1}}).columns:
+        assert outer.kind == "derived"
+
+
+@pytest.mark.parametrize("shape", [
+    "FROM a", "FROM a WHERE ward <> 'X'", "FROM a JOIN wards USING (ward) WHERE beds > 3",
+    "FROM a LEFT JOIN wards ON wards.ward = a.ward", "FROM a JOIN a AS x USING (ward)",
+    "FROM a SEMI JOIN wards USING (ward)", "FROM a WHERE ward IN (SELECT ward FROM wards)",
+    "FROM a JOIN (SELECT ward FROM wards WHERE beds > 3) q USING (ward)",
+    "FROM a, (VALUES (1)) q(v)",
+    "FROM a JOIN few USING (ward)", "FROM a GROUP BY ward HAVING sum(a.n) > 3 ORDER BY 1 LIMIT 2",
+])  # fmt: skip
+def test_sums_over_rows_that_public_facts_chose_have_one(shape: str) -> None:
+    query = f"{JOINED}, few AS (SELECT ward FROM wards LIMIT 3) SELECT sum(a.n) {shape}"
+    [origin] = lineage(apart(query).outer, TABLES, {"probe_sql_block_1": {1}}).columns
+    assert origin.kind == "linear"
+
+
+def test_a_count_of_public_rows_that_noise_chose_is_not_exact() -> None:
+    for shape in (
+        "FROM wards WHERE ward IN (SELECT ward FROM top)",
+        "FROM (SELECT ward FROM top) q",
+        "FROM wards SEMI JOIN top USING (ward)",
+    ):
+        query = f"{JOINED}, {TOP}SELECT count(*) {shape}"
+        [origin] = lineage(apart(query).outer, TABLES).columns
+        assert origin.kind == "derived"
+
+
 def test_the_dialect_lists_the_functions_around_blocks() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert written(page) == page

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.again import Again
@@ -21,10 +22,11 @@ from probe_sql.session import Connection, Script
 @dataclass(frozen=True, slots=True)
 class Reopened:
     """An answer that was given before, and the entry of the ledger that paid for it; `own` says
-    whether the same analyst asked."""
+    whether the same analyst asked; `sql` is the text by which it was read."""
 
     answer: Answer
     entry: Entry
+    sql: str
     own: bool
     accuracy: Accuracy
 
@@ -45,10 +47,14 @@ def kept_names(session: Connection) -> Mapping[int, str]:
     return session._database.ledger.answers.names(session.analyst)
 
 
-def reopen(session: Connection, name: str, *, counted: bool = True) -> Reopened | None:
+def reopen(
+    session: Connection, name: str, *, counted: bool = True, asked: str | None = None
+) -> Reopened | None:
     """An answer that was given before, by its name; free, and nothing is asked.
 
-    None where it is not kept any more, or where today's policy reads its question otherwise.
+    Where somebody else had paid, it is read by the text that this analyst `asked`, if that is known
+    and asks the same: names of columns are theirs then. None where it is not kept any more, or
+    where today's policy reads its question otherwise.
     """
     database = session._database
     again, ledger = Again(database, session.analyst), database.ledger
@@ -57,15 +63,16 @@ def reopen(session: Connection, name: str, *, counted: bool = True) -> Reopened 
         return None
     answer, was = found
     entry = next(one for one in ledger.entries() if one.number == answer.number)
-    for accuracy in (was.options(), {}):
+    own = ledger.answers.owns(answer, session.analyst)
+    texts = (entry.sql,) if own or asked is None else (asked, entry.sql)
+    for sql, accuracy in product(texts, (was.options(), {})):
         with suppress(ProbeError):
-            plan = database.plan(entry.sql, **accuracy)
+            plan = database.plan(sql, **accuracy)
             groups = database.backend.groups(plan.scan)
             replay = again.replay(plan.among(groups), groups, answer, was)
             if replay is not None:
                 if counted:
                     again.count(replay)
                 shown = session._answer(replay.plan, replay.outcome, Loss.NOTHING, replay.told)
-                own = ledger.answers.owns(answer, session.analyst)
-                return Reopened(shown, entry, own, replay.plan.accuracy)
+                return Reopened(shown, entry, sql, own, replay.plan.accuracy)
     return None

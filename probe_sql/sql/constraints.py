@@ -107,9 +107,9 @@ def _never(node: exp.Expr) -> bool:
     if isinstance(node, exp.Null) or (isinstance(node, exp.Boolean) and not node.this):
         return True
     if isinstance(node, exp.And):
-        return _never(node.this) or _never(node.expression)
+        return any(map(_never, node.flatten()))
     if isinstance(node, exp.Or):
-        return _never(node.this) and _never(node.expression)
+        return all(map(_never, node.flatten()))  # a chain of a thousand is no deep tree
     if isinstance(node, exp.Not):
         inner = node.this.unnest()
         return isinstance(inner, exp.Null) or (isinstance(inner, exp.Boolean) and inner.this)

@@ -6,12 +6,14 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 
 from probe_sql.answer import Answer
 from probe_sql.errors import InternalError, ProbeError
 from probe_sql.reopening import kept, kept_names
 from probe_sql.serve.console.visitors import MOST_FRESH, Visitor
 from probe_sql.serve.guest import Guest
+from probe_sql.serve.house import House
 from probe_sql.serve.turns import Stop
 
 MOST_KEPT = 100  # questions of one user that are remembered
@@ -56,7 +58,8 @@ class Question:
 class Asked:
     """The questions of all users, by their tokens and by the keys of the forms they came from."""
 
-    def __init__(self) -> None:
+    def __init__(self, house: House) -> None:
+        self._house = house
         self._of: dict[str, OrderedDict[str, Question]] = {}
         self._keys: dict[tuple[str, str, str], str] = {}
 
@@ -89,8 +92,23 @@ class Asked:
             del own[token]
         left = {token for of in self._of.values() for token in of}
         self._keys = {known: token for known, token in self._keys.items() if token in left}
-        question.task = asyncio.create_task(_answered(visitor, question))
+        question.task = asyncio.create_task(_answered(self._house, visitor, question))
         return question
+
+    def text(self, user: str, name: str) -> str | None:
+        """How this user last asked for a kept answer, by its name; None where that is forgotten."""
+        own = reversed(self._of.get(user, OrderedDict()).values())
+        return next((one.sql for one in own if one.name == name), None)
+
+    def forget(self, user: str) -> None:
+        """Forget a user's questions and the answers that are held here; what runs, once it ends."""
+        own = self._of.get(user, OrderedDict())
+        for token, one in [*own.items()]:
+            if one.task is None or one.done:
+                del own[token]
+            else:
+                one.task.add_done_callback(partial(_let_go, own, token))
+        self._keys = {known: token for known, token in self._keys.items() if known[0] != user}
 
     async def close(self) -> None:
         """Wait for what still runs, which its guests were told to end."""
@@ -99,7 +117,11 @@ class Asked:
             await asyncio.wait(tasks, timeout=1)
 
 
-async def _answered(visitor: Visitor, question: Question) -> None:
+def _let_go(own: OrderedDict[str, Question], token: str, _: asyncio.Task[None]) -> None:
+    own.pop(token, None)
+
+
+async def _answered(house: House, visitor: Visitor, question: Question) -> None:
     """Ask, at this analyst's turn and at the server's pace; whatever comes of it is kept."""
     guest = visitor.guest
     async with guest.in_step(question.began):
@@ -116,6 +138,11 @@ async def _answered(visitor: Visitor, question: Question) -> None:
                 why=f"{type(error).__name__}; what it cost is in the ledger",
                 fix="look at Answers, and tell the owner",
             )
+    if question.error is None:
+        house.log("answer", user=guest.user, door="console")
+    else:
+        kind = type(question.error).__name__
+        house.log("error", user=guest.user, door="console", kind=kind)
     if question.name is not None:
         visitor.fresh = [*visitor.fresh[-MOST_FRESH:], question.name]
 

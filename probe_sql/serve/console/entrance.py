@@ -30,9 +30,16 @@ class Entrance:
     """Lets people into the pages of a house: with a name and a password, or, where one person is at
     the machine, once with a token. `resume` shows a query that was being written."""
 
-    def __init__(self, house: House, token: str | None, analyst: str, resume: Resume) -> None:
+    def __init__(
+        self,
+        house: House,
+        token: str | None,
+        analyst: str,
+        resume: Resume,
+        forget: Callable[[str], None],
+    ) -> None:
         self.house = house
-        self.visitors = Visitors(house)
+        self.visitors = Visitors(house, forget)
         self.closing = False
         self.address: Address | None = None
         self._token = token
@@ -48,7 +55,10 @@ class Entrance:
             if visitor is None or self.closing:
                 return self._door(request)
             with visitor.guest.busy():
-                return await page(request, visitor)
+                try:
+                    return await page(request, visitor)
+                except ProbeError as error:
+                    return self._failed(request, error)
 
         return handler
 
@@ -72,6 +82,8 @@ class Entrance:
                     return await page(request, visitor)
                 except Ended:
                     return self._door(request)
+                except ProbeError as error:
+                    return self._failed(request, error)
 
         return handler
 
@@ -80,6 +92,7 @@ class Entrance:
 
         async def handler(request: Request, visitor: Visitor) -> Response:
             if not self._is_owner(visitor):
+                self.house.log("no owner", user=visitor.name, door="console")
                 return PlainTextResponse("this page is for the owner of the data", 403)
             request.state.frame = await self.frame(request, visitor)
             # That was awaited: the session may have ended, or its user be no owner any more.
@@ -128,6 +141,13 @@ class Entrance:
         after = request.url.path if request.method == "GET" else "/"
         return html(sign_in_page(frame, said=said, after=after, kept=kept), 401)
 
+    def _failed(self, request: Request, error: ProbeError) -> Response:
+        """What a page could not be made for, in the words of the error."""
+        self.house.log("error", door="console", kind=type(error).__name__)
+        frame = Frame(self.house.name, request.state.nonce)
+        text = ". ".join(filter(None, (error.what, error.why, error.fix)))
+        return html(closed_page(frame, "This page cannot be shown", text), 500)
+
     async def enter(self, request: Request) -> Response:
         """Sign in with a name and a password of the server's users."""
         sent = await fields(request)
@@ -141,6 +161,7 @@ class Entrance:
             user = normal(name)
             owner = self.house.is_owner(user)
             secret = self.visitors.enter(user, verifier, owner=owner)
+            self.house.log("session", user=user, address=address, door="console")
         except ProbeError as error:
             text = "Name and password do not match."
             if not (isinstance(error, Complaint) and error.code == "28P01"):

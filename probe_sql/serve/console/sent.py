@@ -26,10 +26,14 @@ async def fields(request: Request) -> dict[str, str]:
     elif kind == "application/x-www-form-urlencoded":
         with contextlib.suppress(ValueError):
             found = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
-    # Browsers send line breaks of a field as two characters.
-    found = {name: text.replace("\r\n", "\n") for name, text in found.items()}
+    # Browsers send line breaks of a field as two characters; half a character is none.
+    found = {_whole(name): _whole(text.replace("\r\n", "\n")) for name, text in found.items()}
     request.state.fields = found
     return found
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def start_of(request: Request) -> int:

@@ -44,6 +44,7 @@ from probe_sql.serve.console.sent import fields, start_of
 from probe_sql.serve.console.visitors import Visitor
 from probe_sql.serve.house import House
 from probe_sql.session import BudgetState, Connection, Entry, Explanation, Outline
+from probe_sql.sql.masked import without_comments
 
 _PATIENCE = 1.2  # seconds that a press waits before a page says that the question runs
 _LOOK = 20.0  # seconds that such a page waits to hear that it is through
@@ -58,8 +59,8 @@ class Site:
 
     def __init__(self, house: House, token: str | None, analyst: str) -> None:
         self.house = house
-        self.entrance = Entrance(house, token, analyst, self._resume)
-        self.asked = Asked()
+        self.asked = Asked(house)
+        self.entrance = Entrance(house, token, analyst, self._resume, self.asked.forget)
         self._owner = OwnerDesk(house)
         self._typing: dict[str, asyncio.Task[Planned]] = {}
         self._files = _static_files()
@@ -277,13 +278,14 @@ class Site:
         self, visitor: Visitor, name: str, *, counted: bool = True
     ) -> tuple[Shown | None, str | None, str]:
         session = visitor.guest.analyst.session
+        asked = self.asked.text(visitor.name, name)
         first = name in visitor.fresh
         if first and counted:
             visitor.fresh.remove(name)
         why = "It is not given any more, or was never given to you."
         try:
             found = await visitor.guest.plan(
-                lambda: reopen(session, name, counted=counted and not first)
+                lambda: reopen(session, name, counted=counted and not first, asked=asked)
             )
         except ProbeError as error:
             found, why = None, str(error.what)
@@ -294,9 +296,12 @@ class Site:
             return None, own, why
         entry = found.entry
         paid, most = (entry.charged, entry.reserved) if found.own else (None, None)
-        shown = Shown(found.answer, entry.sql, f"/answers/{name}", entry.time, paid, most,
+        # Privacy: comments of somebody else were not written for who looks.
+        mine = found.own or found.sql == asked
+        sql = found.sql if mine else without_comments(found.sql)
+        shown = Shown(found.answer, sql, f"/answers/{name}", entry.time, paid, most,
                       accuracy=found.accuracy)  # fmt: skip
-        return shown, entry.sql, ""
+        return shown, sql, ""
 
     async def _export(self, request: Request, visitor: Visitor) -> Response:
         """An answer as a file; looking at it in another form is not opening it again."""

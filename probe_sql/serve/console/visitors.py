@@ -69,10 +69,14 @@ class Visitor:
 
 
 class Visitors:
-    """All sessions. A cookie's value is a secret that is kept here only as its digest."""
+    """All sessions. A cookie's value is a secret that is kept here only as its digest.
 
-    def __init__(self, house: House) -> None:
+    `forget` is told who has no session left.
+    """
+
+    def __init__(self, house: House, forget: Callable[[str], None]) -> None:
         self._house = house
+        self._forget = forget
         self._known: dict[str, Visitor] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -126,6 +130,8 @@ class Visitors:
     def _drop(self, digest: str) -> None:
         visitor = self._known.pop(digest, None)
         if visitor is not None:
+            if all(one.name != visitor.name for one in self._known.values()):
+                self._forget(visitor.name)
             task = asyncio.get_running_loop().create_task(self._house.leave(visitor.guest))
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)

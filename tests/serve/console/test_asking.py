@@ -150,6 +150,21 @@ def test_an_answer_opens_by_its_whole_name_alone(client: Client, console: Served
     assert "<dt>Cost</dt>" not in text  # what somebody else paid is theirs
 
 
+def test_a_shared_answer_shows_no_words_of_who_asked_first(open_console: Open) -> None:
+    served = open_console()
+    maria, noor = (Client(served).sign_in(name) for name in ("maria", "noor"))
+    place = maria.ask("-- for my sister\n" + CHEAP.replace("cases", "hers /* and mine */"))
+    assert "for my sister" in maria.look(place)
+    for asks in (False, True):
+        if asks:
+            assert noor.ask(CHEAP) == place
+        text = noor.look(place)
+        assert ("cases" in text) == asks
+        assert "sister" not in text
+        assert "and mine" not in text
+    assert "hers" not in noor.look(place)
+
+
 def test_an_answer_that_is_not_shared_opens_for_who_asked(open_console: Open, clinic: Path) -> None:
     policy = clinic / "clinic.toml"
     policy.write_text(policy.read_text() + '\n[reuse]\nanswers = "own"\n')

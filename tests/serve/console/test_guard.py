@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import subprocess
 import sys
@@ -131,6 +132,48 @@ def test_a_form_that_says_null_as_its_origin_is_ours_if_the_browser_says_so(
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 def test_other_methods_do_nothing(client: Client, method: str) -> None:
     assert client.request(method, "/ask")[0] in (403, 405)
+
+
+def test_half_a_character_and_a_thousand_conditions_are_no_surprise(client: Client) -> None:
+    assert client.send("/explain", {"sql": "SELECT '\ud800' FROM patients"})["problems"]
+    many = " OR ".join(f"age = {number}" for number in range(1000))
+    sql = f"SELECT count(*) AS n FROM patients WHERE {many}"
+    found = client.send("/explain", {"sql": sql})
+    assert "slow" in found or "plan" in found
+    assert "surprise" not in client.served.log
+
+
+def test_a_policy_that_is_not_in_order_is_told_to_the_owner(open_console: Open) -> None:
+    served = open_console()
+    owner = Client(served).sign_in(OWNER)
+    (served.folder / "clinic.toml").write_text("this is no policy")
+    status, text = owner.get("/owner")
+    assert status == 500
+    assert "This page cannot be shown" in text
+    assert "content-security-policy" in owner.headers
+
+
+def test_who_signed_in_and_what_was_answered_is_logged(open_console: Open) -> None:
+    served = open_console()
+    client = Client(served).sign_in()
+    client.ask(CHEAP)
+    client.get("/owner")
+    log = [json.loads(line) for line in served.log.splitlines()]
+    told = [(line["event"], line["user"]) for line in log if line.get("door") == "console"]
+    assert told == [("session", "maria"), ("answer", "maria"), ("no owner", "maria")]
+
+
+def test_questions_are_forgotten_with_the_last_session(open_console: Open) -> None:
+    served = open_console()
+    door = served.server.console
+    assert door is not None
+    one, two = Client(served).sign_in(), Client(served).sign_in()
+    one.ask(CHEAP)
+    one.post("/leave", {})
+    assert door.site.asked._of["maria"]
+    two.post("/leave", {})
+    assert not door.site.asked._of["maria"]
+    assert not door.site.asked._keys
 
 
 def test_too_much_is_refused(client: Client) -> None:

@@ -21,42 +21,11 @@ _USAGE = """\
 %probe explain SELECT ...                       what it would cost; free
 %probe budget | ledger | saved | tables | policy | close
 %%probe [into NAME] [option=value ...]          ask what the cell holds; :name is a variable"""
-PATIENCE = 2.0  # seconds before a sign that a scan still runs
 _NAMES = ("budget", "ledger", "saved", "policy")
 # Texts, quoted names and comments of SQL, in which a colon names nothing; `::` is a cast.
 _VARIABLE = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|::|:([A-Za-z_][A-Za-z0-9_]*)", re.S
 )
-
-
-class ElapsedTime:
-    """A callback for `sql` that shows how long a scan has taken, from two seconds on.
-
-    Privacy: it shows the time that has gone by, which any clock tells, and not how far the scan
-    has come: that share tells how many rows there are.
-    """
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-        self._shown = -1
-
-    def __call__(self, seconds: float) -> None:
-        if seconds < PATIENCE or int(seconds) == self._shown:
-            return
-        from IPython import display as shown
-
-        self._shown = int(seconds)
-        text = {"text/plain": f"scanning for {self._shown} s; interrupt the kernel to cancel"}
-        if self._handle is None:
-            self._handle = shown.display(text, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-        else:
-            self._handle.update(text, raw=True)
-
-    def done(self) -> None:
-        """Take the line away."""
-        if self._handle is not None:
-            self._handle.update({"text/plain": ""}, raw=True)
-            self._handle = None
 
 
 class Magics:
@@ -139,11 +108,7 @@ class Magics:
 
     def _ask(self, query: str, options: Mapping[str, Any]) -> Any:
         sql, values = self._bound(query)
-        elapsed = ElapsedTime()
-        try:
-            return self._open().sql(sql, values, progress=elapsed, **options)
-        finally:
-            elapsed.done()
+        return self._open().sql(sql, values, **options)
 
     def _bound(self, query: str) -> tuple[str, list[Any]]:
         """The query with `?` for each `:name`, and the variables in their order.

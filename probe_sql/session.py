@@ -22,6 +22,7 @@ from probe_sql.blocks import Asker, Outline, brief, outline
 from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import Cursor
 from probe_sql.database import Database, open_database
+from probe_sql.elapsed import elapsed
 from probe_sql.errors import (
     InterfaceError,
     Interrupted,
@@ -167,16 +168,17 @@ class Connection:
         A question that was answered before gets that answer again, free (`fresh = true` asks anew).
         Privacy: only `walk` reads private rows, and it charges first. What public facts decide
         comes before, and is free. `progress` gets the seconds since the scan began, from time to
-        time, and nothing else: what it raises cancels the scan.
+        time, and nothing else: what it raises cancels the scan. A notebook shows them by itself.
         """
         arguments.callback(progress)
         if threading.get_ident() in self._watching:
             raise WATCHED.error()
-        watched = None if progress is None else Watched(progress, self._watching)
         question = self.question(query, parameters, **accuracy)
-        if isinstance(question, Script):
-            return self._around(question, accuracy, watched)
-        return self._explained(question) if question.explain else self._ask(question, watched)
+        with elapsed(progress) as told:
+            watched = None if told is None else Watched(told, self._watching)
+            if isinstance(question, Script):
+                return self._around(question, accuracy, watched)
+            return self._explained(question) if question.explain else self._ask(question, watched)
 
     def _around(
         self, script: Script, accuracy: dict[str, Any], watched: Watched | None

@@ -50,6 +50,7 @@ ROOMS = (
     "cursor",
     "database",
     "catalogue",
+    "elapsed",
     "remote",
     "completion",
     "again",
@@ -116,7 +117,7 @@ RUNTIME_LIBRARIES = {
 }
 # Not dependencies: used where they are installed.
 OPTIONAL_LIBRARIES = {
-    "IPython": {"notebook"},
+    "IPython": {"elapsed"},
     "matplotlib": {"answer"},  # the extra `plot`
     "pandas": {"vault", "answer"},
     "polars": {"vault", "answer"},

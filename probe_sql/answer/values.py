@@ -14,6 +14,7 @@ from probe_sql.answer.content import Content, Row
 from probe_sql.answer.html import as_html
 from probe_sql.answer.table import WHY_BELOW, as_text
 from probe_sql.errors import InterfaceError, OperationalError
+from probe_sql.text import in_json
 
 if TYPE_CHECKING:
     import pandas
@@ -103,6 +104,16 @@ class Answer(Content):
         except ImportError:
             raise _missing("pyarrow") from None
         return pyarrow.table(self._by_column(raw, margins))
+
+    def write_parquet(self, path: str, *, raw: bool = False, margins: bool = True) -> None:
+        """Write the rows to a Parquet file, with the margins beside the values; what they cost and
+        promise is in the file's metadata, as JSON under `probe_sql`."""
+        table = self.arrow(raw=raw, margins=margins)
+        import pyarrow.parquet
+
+        told = {"privacy": self.privacy.as_dict(), "notices": list(self.notices)}
+        about = {"probe_sql": in_json(told, str)}
+        pyarrow.parquet.write_table(table.replace_schema_metadata(about), path)
 
     def _by_column(self, raw: bool, margins: bool) -> dict[str, list[Any]]:
         """Column lists; a name that occurs twice gets a number, since frames need one each.

@@ -91,7 +91,7 @@ def _shell() -> argparse.ArgumentParser:
     parser.add_argument(
         "--safe",
         action="store_true",
-        help="without commands that read or write files, for analysts who have no rights to them",
+        help="without commands that touch files or programs, for analysts without rights to them",
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     _connection(parser)

@@ -6,13 +6,13 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol
 
 from probe_sql import __version__
 from probe_sql.catalogue import use_of
 from probe_sql.cli.arguments import FORMATS, PROGRAM, parameter
+from probe_sql.cli.output import Output, usual_pager
 from probe_sql.cli.show import (
-    show_answer,
     show_budget,
     show_explanation,
     show_grid,
@@ -47,14 +47,11 @@ class Shell(Protocol):
     last: Answer | None
     echo: bool
     depth: int
+    output: Output
 
     @property
-    def out(self) -> TextIO:
-        """Where results go."""
-        ...
-
-    def redirect(self, path: str | None, once: bool = False) -> None:
-        """Send results to a file, or back to standard output with None."""
+    def form(self) -> str:
+        """The format of the next result."""
         ...
 
     def run_script(self, text: str, name: str | None = None) -> int:
@@ -83,7 +80,7 @@ def run_dot(shell: Shell, text: str) -> int:
     if shell.safe and known in TOUCH_FILES:
         raise Refused(
             f"{name} is not available",
-            why="this shell was started with --safe, and the command reads or writes files",
+            why="this shell was started with --safe, and the command touches files or programs",
             fix="copy the results from the screen",
         )
     if known not in DOTS:
@@ -101,12 +98,12 @@ def _help(shell: Shell, rest: str) -> int:
     chosen = {name: DOTS[name]} if name in DOTS else DOTS
     size = max(len(dot.usage) for dot in chosen.values())
     for dot in chosen.values():
-        print(f"{dot.usage:<{size}}  {dot.meaning}", file=shell.out)
+        print(f"{dot.usage:<{size}}  {dot.meaning}", file=shell.output.stream)
     if not rest:
         print(
             "Anything else is SQL, up to a ; and over several lines if you like.\n"
             "EXPLAIN before a query shows its plan, free of charge.",
-            file=shell.out,
+            file=shell.output.stream,
         )
     return 0
 
@@ -115,7 +112,7 @@ def _tables(shell: Shell, rest: str) -> int:  # noqa: ARG001 - all commands take
     policy = shell.connection.policy
     rows = [(name, "private") for name in policy.tables]
     rows += [(name, "public") for name in policy.public]
-    show_grid(Grid.of(("table", "kind"), rows), shell.mode, shell.out)
+    show_grid(Grid.of(("table", "kind"), rows), shell.form, shell.output.stream)
     return 0
 
 
@@ -138,27 +135,27 @@ def _schema(shell: Shell, rest: str) -> int:
             rows.append((name, column.name, str(column.type or ""), use, column.about or ""))
     width = 5 if any(row[4] for row in rows) else 4
     head = ("table", "column", "type", "use", "about")[:width]
-    show_grid(Grid.of(head, [row[:width] for row in rows]), shell.mode, shell.out)
+    show_grid(Grid.of(head, [row[:width] for row in rows]), shell.form, shell.output.stream)
     return 0
 
 
 def _policy(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    shell.out.write(visible_lines(dump_policy(shell.connection.policy)))
+    shell.output.stream.write(visible_lines(dump_policy(shell.connection.policy)))
     return 0
 
 
 def _budget(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    show_budget(shell.connection.budget, shell.connection.analyst, shell.mode, shell.out)
+    show_budget(shell.connection.budget, shell.connection.analyst, shell.form, shell.output.stream)
     return 0
 
 
 def _ledger(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    show_ledger(shell.connection.ledger(), shell.mode, shell.out)
+    show_ledger(shell.connection.ledger(), shell.form, shell.output.stream)
     return 0
 
 
 def _saved(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    show_saved(shell.connection.saved(), shell.mode, shell.out)
+    show_saved(shell.connection.saved(), shell.form, shell.output.stream)
     return 0
 
 
@@ -166,21 +163,21 @@ def _explain(shell: Shell, rest: str) -> int:
     if not rest:
         raise InterfaceError("there is no query to explain", fix=".explain SELECT ...")
     explained = shell.connection.explain(rest, **shell.accuracy)
-    show_explanation(explained, shell.mode, shell.out, shell.connection.budget.remaining)
+    show_explanation(explained, shell.form, shell.output.stream, shell.connection.budget.remaining)
     return 0
 
 
 def _last(shell: Shell, rest: str) -> int:  # noqa: ARG001
     if shell.last is None:
         raise InterfaceError("nothing was answered yet", fix="ask with SELECT ...;")
-    show_answer(shell.last, shell.mode, shell.out)
+    shell.output.deliver(shell.last, shell.mode)
     return 0
 
 
 def _promise(shell: Shell, rest: str) -> int:  # noqa: ARG001
     if shell.last is None:
         raise InterfaceError("nothing was answered yet", fix="ask with SELECT ...;")
-    print(visible(shell.last.privacy.guarantee), file=shell.out)
+    print(visible(shell.last.privacy.guarantee), file=shell.output.stream)
     return 0
 
 
@@ -188,7 +185,7 @@ def _mode(shell: Shell, rest: str) -> int:
     modes = {"duckbox": "table", "box": "table", "column": "table", "md": "markdown"}
     mode = modes.get(rest, rest)
     if not mode:
-        print(f"mode: {shell.mode}", file=shell.out)
+        print(f"mode: {shell.mode}", file=shell.output.stream)
     elif mode in FORMATS:
         shell.mode = mode
     else:
@@ -197,14 +194,29 @@ def _mode(shell: Shell, rest: str) -> int:
 
 
 def _output(shell: Shell, rest: str) -> int:
-    shell.redirect(None if rest in ("", "stdout") else _path(rest))
+    shell.output.redirect(None if rest in ("", "stdout") else _path(rest))
     return 0
 
 
 def _once(shell: Shell, rest: str) -> int:
     if not rest:
         raise InterfaceError("there is no file to write to", fix=".once answer.csv")
-    shell.redirect(_path(rest), once=True)
+    shell.output.redirect(_path(rest), once=True)
+    return 0
+
+
+def _pager(shell: Shell, rest: str) -> int:
+    output = shell.output
+    if not rest:
+        print(visible(f"pager: {output.pager or 'off'}"), file=output.stream)
+    elif rest == "off":
+        output.pager = None
+    elif rest == "on":
+        output.pager = usual_pager()
+        if output.pager is None:
+            raise InterfaceError("there is no pager", fix=".pager COMMAND, or set PAGER")
+    else:
+        output.pager = rest
     return 0
 
 
@@ -234,7 +246,9 @@ def _set(shell: Shell, rest: str) -> int:
                 continue
             own = shell.accuracy.get(option.name, getattr(policy, option.name))
             settings.append((option.name, own, option.meaning))
-        show_grid(Grid.of(("setting", "value", "meaning"), settings), shell.mode, shell.out)
+        show_grid(
+            Grid.of(("setting", "value", "meaning"), settings), shell.form, shell.output.stream
+        )
         return 0
     if name == "confirm":
         shell.confirm = _share(value)
@@ -265,7 +279,7 @@ def _unset(shell: Shell, rest: str) -> int:
 
 
 def _print(shell: Shell, rest: str) -> int:
-    print(visible(rest.strip("'\"")), file=shell.out)
+    print(visible(rest.strip("'\"")), file=shell.output.stream)
     return 0
 
 
@@ -275,12 +289,12 @@ def _echo(shell: Shell, rest: str) -> int:
 
 
 def _databases(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    print(visible(shell.name), file=shell.out)
+    print(visible(shell.name), file=shell.output.stream)
     return 0
 
 
 def _version(shell: Shell, rest: str) -> int:  # noqa: ARG001
-    print(f"{PROGRAM} {__version__}, Python {sys.version.split()[0]}", file=shell.out)
+    print(f"{PROGRAM} {__version__}, Python {sys.version.split()[0]}", file=shell.output.stream)
     return 0
 
 
@@ -313,7 +327,8 @@ DOTS = {
     ".promise": Dot(".promise", "what the last answer promises, exactly and in full", _promise),
     ".mode": Dot(".mode [MODE]", f"how results are shown: {', '.join(FORMATS)}", _mode),
     ".output": Dot(".output [FILE]", "send results to a file, or back to the screen", _output),
-    ".once": Dot(".once FILE", "send the next result to a file", _once),
+    ".once": Dot(".once FILE", "send the next result to a file; .parquet too", _once),
+    ".pager": Dot(".pager [off|on|COMMAND]", "show long results by screenfuls", _pager),
     ".read": Dot(".read FILE", "run the statements of a file", _read),
     ".set": Dot(".set [NAME VALUE]", "accuracy of the next queries, and when to confirm", _set),
     ".unset": Dot(".unset NAME", "back to the policy's value", _unset),
@@ -328,7 +343,7 @@ HABITS = {
     ".fullschema": ".schema", ".indexes": ".tables", ".d": ".tables",
 }  # fmt: skip
 # What the process may read, its analyst may not: an error would quote a file's line.
-TOUCH_FILES = frozenset({".read", ".output", ".once"})
+TOUCH_FILES = frozenset({".read", ".output", ".once", ".pager"})
 _ONLY_READS = ("the database is read, never written", "use DuckDB itself on the database")
 REFUSED = {
     ".timer": ("how long a scan takes can tell something about the data", "leave it off"),

@@ -7,13 +7,14 @@ import sys
 from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from probe_sql import __version__
 from probe_sql.cli.arguments import ANSWERED, DENIED, ERROR, INTERRUPTED, accuracy_of, exit_code
 from probe_sql.cli.commands import displayed, open_connection, read_stdin
 from probe_sql.cli.dots import DOTS, HABITS, run_dot
-from probe_sql.cli.show import deliver, show_explanation
+from probe_sql.cli.output import Output, usual_pager
+from probe_sql.cli.show import show_explanation
 from probe_sql.cli.statements import Statement, read_script, split
 from probe_sql.cli.terminal import (
     ScanProgress,
@@ -23,7 +24,7 @@ from probe_sql.cli.terminal import (
     show_note,
     show_surprise,
 )
-from probe_sql.errors import InterfaceError, ProbeError
+from probe_sql.errors import ProbeError
 from probe_sql.text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def _interact(shell: Shell) -> int:
     from probe_sql.cli.prompt import Line
 
     shell.interactive = True
+    shell.output.pager = None if shell.safe else usual_pager()
     connection = shell.connection
     keys: dict[tuple[str, str], tuple[Any, ...]] = {}
 
@@ -99,33 +101,17 @@ class Shell:
         self.last: Answer | None = None
         self.echo = False
         self.depth = 0
-        self._output: TextIO | None = None
-        self._once = False
+        self.output = Output()
         self._budget = connection.budget
 
-    # --- where results go ----------------------------------------------------------------
-
     @property
-    def out(self) -> TextIO:
-        """Where results go: a file, or standard output."""
-        return self._output or sys.stdout
-
-    def redirect(self, path: str | None, once: bool = False) -> None:
-        """Send results to a file, or back to standard output with None."""
-        if self._output is not None:
-            self._output.close()
-        self._output, self._once = None, once
-        if path is not None:
-            try:
-                self._output = Path(path).open("w", encoding="utf-8")  # noqa: SIM115
-            except OSError as error:
-                raise InterfaceError(
-                    f"{path} cannot be written: {error.strerror}", fix="name another file"
-                ) from None
+    def form(self) -> str:
+        """The format of the next result: that of the file it goes to, else the mode."""
+        return self.output.form(self.mode)
 
     def close(self) -> None:
         """Close the file that results go to."""
-        self.redirect(None)
+        self.output.redirect(None)
 
     def bar(self) -> str:
         """The line below the prompt: the database, who asks, and what remains."""
@@ -142,7 +128,7 @@ class Shell:
         """Run all statements of a text and stop at the first error; its exit code, or 0."""
         for statement in split(text):
             if self.echo:
-                print(visible_lines(statement.text), file=self.out)
+                print(visible_lines(statement.text), file=self.output.stream)
             code = self._attempt(statement, name)
             if code != ANSWERED or self.finished:
                 return code
@@ -152,9 +138,12 @@ class Shell:
         """Run one statement; whatever goes wrong is told without a traceback."""
         spent = self.connection.budget.spent
         try:
-            if statement.dotted:
-                return run_dot(self, statement.text)
-            self.run_sql(statement.text)
+            with ExitStack() as stack:
+                if not statement.text.startswith(".read"):  # each of its statements by itself
+                    stack.enter_context(self.output.gathered())
+                if statement.dotted:
+                    return run_dot(self, statement.text)
+                self.run_sql(statement.text)
         except ProbeError as error:
             sys.stdout.flush()
             where = "" if name is None else f"{name}, line {statement.line}: "
@@ -186,17 +175,16 @@ class Shell:
             return
         from probe_sql.answer import Answer
 
-        ready(self.out)
+        ready(self.output.stream)
         with ScanProgress() as progress:
             result = self.connection.sql(sql, progress=progress, **self.accuracy)
         if isinstance(result, Answer):
             self.last = result
             self.denied |= result.status == "denied"
-            deliver(result, self.mode, self.out)
+            self.output.deliver(result, self.mode)
         else:
-            show_explanation(result, self.mode, self.out, self._budget.remaining)
-        if self._once:
-            self.redirect(None)
+            show_explanation(result, self.form, self.output.stream, self._budget.remaining)
+            self.output.end_once()
 
     def _confirmed(self, sql: str) -> bool:
         """Ask first where a query may cost more than the set share of what remains."""

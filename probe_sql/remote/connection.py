@@ -15,6 +15,7 @@ from probe_sql.answer import Answer, Denied
 from probe_sql.answer.content import Row
 from probe_sql.catalogue import Catalogue
 from probe_sql.cursor import Cursor
+from probe_sql.elapsed import elapsed
 from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError, ProbeError
 from probe_sql.ledger import BudgetState, Entries, Entry
 from probe_sql.loss import Loss
@@ -56,7 +57,7 @@ class RemoteConnection:
         """Answer a query, or explain it if it begins with EXPLAIN.
 
         `progress` gets the seconds since the question was sent, from time to time; what it raises
-        cancels the question.
+        cancels the question. A notebook shows them by itself.
         """
         arguments.callback(progress)
         given = arguments.parameters(parameters)
@@ -64,7 +65,8 @@ class RemoteConnection:
         sent, shifts = numbered(query)
         with self._asking, _Options(self, accuracy):
             try:
-                names, rows = self._run(sent, given, progress)
+                with elapsed(progress) as told:
+                    names, rows = self._run(sent, given, told)
             except _DeniedThere:
                 return self._denied()
             except ProbeError as error:

@@ -11,6 +11,7 @@ import pytest
 
 from probe_sql.cli.arguments import COMMANDS, parser_for
 from probe_sql.cli.dots import DOTS, HABITS, REFUSED
+from probe_sql.cli.output import ENDINGS
 from probe_sql.loss import Loss
 from probe_sql.owner import build_demo
 from probe_sql.session import explain_only
@@ -62,7 +63,7 @@ def test_every_dot_command_is_documented() -> None:
     table = PAGE.partition("## The shell")[2]
     assert re.findall(r"^\| `(\.\w+)", table, flags=re.MULTILINE) == list(DOTS)
     for name in re.findall(r"`(\.[a-z]+)`", PAGE):
-        assert name in {*DOTS, *HABITS, *REFUSED, ".toml"}
+        assert name in {*DOTS, *HABITS, *REFUSED, *ENDINGS, ".parquet", ".toml"}
 
 
 @pytest.mark.parametrize("sql", re.findall(r"^```sql\n(.*?)^```$", TUTORIAL, re.M | re.S))

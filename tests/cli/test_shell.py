@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from probe_sql.cli.dots import DOTS, HABITS, REFUSED
@@ -85,6 +86,42 @@ def test_output_goes_to_files_and_back(run: Run, clinic: Path) -> None:
     assert (clinic / "a file.csv").read_text() == tables
     assert (clinic / "once.csv").read_text().startswith("disease\nbronchiolitis\n")
     assert run(*DB, "-c", ".output no/such/folder").code == 1
+
+
+@pytest.mark.usefixtures("clinic")
+def test_the_ending_of_a_file_says_its_format(run: Run, clinic: Path) -> None:
+    for name in ("answer.csv", "answer.json", "answer.md", "answer.txt"):
+        assert run(*DB, "-c", f".once {name}", "-c", f"{STEADY};").code == 0
+    assert (clinic / "answer.csv").read_text().startswith("disease\nbronchiolitis\n")
+    assert json.loads((clinic / "answer.json").read_text())["columns"] == ["disease"]
+    assert (clinic / "answer.md").read_text().startswith("| disease")
+    assert (clinic / "answer.txt").read_text().startswith("disease")
+
+
+@pytest.mark.usefixtures("clinic")
+def test_an_answer_becomes_a_parquet_file_with_its_margins_and_promise(
+    run: Run, clinic: Path
+) -> None:
+    query = "SELECT ward, count(*) AS n FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.1);"
+    script = f".mode csv\n.once wards.parquet\n{query}\n.last\n.once again.parquet\n.last\n"
+    ended = run(*DB, stdin=script)
+    assert ended.code == 0
+    assert ended.out.startswith("ward,n\n")  # of `.last`, after the one that was for the file
+    assert "4 rows were written to wards.parquet" in ended.err
+    table = pyarrow.parquet.read_table(clinic / "wards.parquet")
+    assert table.equals(pyarrow.parquet.read_table(clinic / "again.parquet"))
+    assert table.column_names == ["ward", "n", "n_margin"]
+    told = json.loads(table.schema.metadata[b"probe_sql"])
+    assert told["privacy"]["epsilon"] == pytest.approx(0.1)
+    assert "probability" in told["privacy"]["guarantee"]
+
+
+@pytest.mark.usefixtures("clinic")
+def test_what_cannot_become_a_parquet_file_costs_nothing(run: Run) -> None:
+    assert "holds one answer" in run(*DB, "-c", ".output wards.parquet").err
+    assert "cannot be written" in run(*DB, "-c", ".once no/such/wards.parquet").err
+    ended = run(*DB, "-c", ".once wards.parquet", "-c", ".budget")
+    assert "0.000 of 4 spent" in ended.out
 
 
 @pytest.mark.usefixtures("clinic")
@@ -174,7 +211,16 @@ def test_the_policy_that_is_shown_can_be_used(run: Run, clinic: Path) -> None:
 
 
 @pytest.mark.usefixtures("clinic")
-@pytest.mark.parametrize("command", [".read secret.csv", ".output clinic.duckdb", ".once x"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ".read secret.csv",
+        ".output clinic.duckdb",
+        ".once x",
+        ".once x.parquet",
+        ".pager cat secret.csv",
+    ],
+)
 def test_a_safe_shell_touches_no_file(run: Run, clinic: Path, command: str) -> None:
     (clinic / "secret.csv").write_text("name,age\nAlice,34\n", encoding="utf-8")
     before = (clinic / "clinic.duckdb").read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import stat
 from pathlib import Path
 
@@ -119,6 +120,63 @@ def test_ctrl_c_ends_a_command(endless: Path) -> None:
         terminal.until("scanning")
         terminal.send("\x03")
         assert terminal.end() == 130
+
+
+def test_long_results_go_through_a_pager_and_short_ones_do_not(clinic: Path) -> None:
+    pager = clinic / "pager"
+    pager.write_text("#!/bin/sh\necho '<paged>'; cat; echo '</paged>'\n")
+    pager.chmod(0o755)
+    arguments = (str(clinic / "clinic.duckdb"), "--analyst", "maria")
+    with Terminal(*arguments, rows=20, env={"PAGER": str(pager)}) as terminal:
+        terminal.until(PROMPT)
+        said = terminal.ask(".tables", r"public[^p]+" + PROMPT)
+        assert "paged" not in said
+        said = terminal.ask(".help", "</paged>")
+        assert "<paged>" in said
+        assert ".quit" in said
+        terminal.until(PROMPT)
+        terminal.ask(".pager off", PROMPT)
+        assert "paged" not in terminal.ask(".help", "free of charge.\n[^p]*" + PROMPT)
+        terminal.ask(".pager /no/such/pager", PROMPT)
+        assert ".quit" in terminal.ask(".help", "cannot be started")
+        terminal.until(PROMPT)
+        terminal.send(".quit\r")
+        assert terminal.end() == 0
+
+
+@pytest.mark.skipif(shutil.which("less") is None, reason="less is not installed")
+def test_an_answer_of_many_groups_is_read_in_less_and_stays_free_to_see(clinic: Path) -> None:
+    query = "SELECT disease, admitted, count(*) FROM patients GROUP BY 1, 2;"
+    env = {"PAGER": "less", "LESS": "R"}
+    with Terminal(
+        str(clinic / "clinic.duckdb"), "--analyst", "maria", rows=20, env=env
+    ) as terminal:
+        terminal.until(PROMPT)
+        terminal.send(".set epsilon 0.1\r")
+        terminal.until(PROMPT)
+        terminal.ask(query, r"\n:")  # less waits for a key
+        terminal.send("\x03")  # Ctrl-C is the pager's, and ends nothing here
+        terminal.send("q")
+        terminal.until(PROMPT)
+        terminal.ask(".budget", "0.100 of 4 spent")
+        terminal.until(PROMPT)
+        terminal.send(".quit\r")
+        assert terminal.end() == 0
+
+
+def test_a_safe_shell_starts_no_pager(clinic: Path) -> None:
+    pager = clinic / "pager"
+    pager.write_text(f"#!/bin/sh\ntouch {clinic}/started; cat\n")
+    pager.chmod(0o755)
+    arguments = (str(clinic / "clinic.duckdb"), "--analyst", "maria", "--safe")
+    with Terminal(*arguments, env={"PAGER": str(pager)}) as terminal:
+        terminal.until(PROMPT)
+        terminal.ask(".help", "free of charge.")
+        terminal.ask(f".pager {pager}", "--safe")
+        terminal.until(PROMPT)
+        terminal.send(".quit\r")
+        assert terminal.end() == 0
+    assert not (clinic / "started").exists()
 
 
 def test_a_wide_answer_fits_the_terminal(clinic: Path) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from probe_sql.owner import build_demo
+from tests.serve.test_process import make_slow
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -84,16 +87,36 @@ CELLS = (
     "%%probe\nSELECT count(*) AS n FROM patients WHERE disease = :evil",
     "%%probe\nSELECT count(*) AS n FROM patients WHERE disease = :absent",
     "%probe connect probe://maria:secret@127.0.0.1/clinic",
-    "from probe_sql.notebook import ElapsedTime\nt = ElapsedTime()\n"
+    "from probe_sql.elapsed import ElapsedTime\nt = ElapsedTime()\n"
     "[t(s) for s in (0.5, 1.9, 2.0, 2.5, 3.1)]\nt.done()",
     "%probe close",
     "%probe ledger",
 )
 
 
-def test_the_magics_do_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from probe_sql.owner import build_demo
+SLOW = (
+    "from probe_sql import connect, elapsed\nfrom tests.serve.test_process import slow",
+    "elapsed.PATIENCE = 0.6\ndb = connect('clinic.duckdb', 'clinic.toml')",
+    "answer = db.sql('SELECT ward, count(*) FROM patients GROUP BY ward', epsilon=0.1)",
+    "answer = db.sql(slow(80), epsilon=0.5, on_exhausted='mark')",
+    "answer = db.sql(slow(79), epsilon=0.5, on_exhausted='mark', progress=print)",
+)
 
+
+def test_a_plain_question_shows_its_time_in_a_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_demo(tmp_path)
+    make_slow(tmp_path)
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in SLOW])
+    _, _, quick, plain, own = executed(made, tmp_path, monkeypatch).cells
+    assert [one.output_type for one in quick.outputs] == []
+    assert [one.output_type for one in plain.outputs] == ["display_data"]
+    assert plain.outputs[0].data["text/plain"] == ""  # taken away at the end
+    assert {one.output_type for one in own.outputs} == {"stream"}
+
+
+def test_the_magics_do_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_demo(tmp_path / "demo")
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     ran = executed(made, tmp_path, monkeypatch, allow_errors=True)

@@ -48,7 +48,8 @@ class Served(Running):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.console_port}"
+        scheme = "https" if self.opening.self_signed else "http"
+        return f"{scheme}://127.0.0.1:{self.console_port}"
 
     @property
     def spent(self) -> float:
@@ -140,8 +141,8 @@ def open_console(clinic: Path) -> Iterator[Open]:
     add_user(clinic / "clinic.duckdb.ledger.users", OWNER, PASSWORD, owner=True)
     running: list[Served] = []
 
-    def start(limits: Limits | None = None) -> Served:
-        running.append(Served(clinic, limits or Limits()))
+    def start(limits: Limits | None = None, **opening: object) -> Served:
+        running.append(Served(clinic, limits or Limits(), **opening))
         running[-1].start()
         return running[-1]
 

@@ -77,6 +77,28 @@ def test_from_the_first_visit_to_the_first_answer(console: Served, window: OpenW
     assert console.spent == spent
 
 
+def test_over_tls_one_signs_in_asks_and_signs_out(open_console: Open, window: OpenWindow) -> None:
+    served = open_console(self_signed=True)
+    careful = window(served)
+    with pytest.raises(Exception, match="ERR_CERT"):  # nobody vouches for this certificate
+        careful.go()
+    maria = window(served, ignore_https_errors=True)
+    maria.sign_in()
+    (cookie,) = maria.page.context.cookies()
+    assert cookie["name"].startswith("__Host-")
+    assert cookie["secure"]
+    maria.ask(CHEAP)
+    maria.page.wait_for_url("https://**/answers/*")
+    assert served.spent > 0
+    # Chromium saves no file from a host whose certificate it was told to overlook.
+    saved = maria.page.request.get(f"{maria.page.url}.csv")
+    assert saved.text().startswith("disease")
+    maria.page.click("text=Sign out")
+    maria.page.wait_for_selector("#password")
+    maria.go("/answers")
+    assert maria.heading == "Sign in"
+
+
 def test_the_slider_the_bounds_and_the_keyboard_write_into_the_query(
     console: Served, window: OpenWindow
 ) -> None:

@@ -6,27 +6,31 @@ these rows. What must hold between settings is in `cross`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from probe_sql.options import OPTIONS, Option
+from probe_sql.policy.forms import (
+    RANGE_LIMIT,
+    Edges,
+    Ends,
+    KeyForms,
+    Moments,
+    Options,
+    PublicColumns,
+    Step,
+    UnitForms,
+)
 from probe_sql.policy.kinds import (
     Amount,
     Amounts,
     Bounds,
     Choice,
     Grid,
-    Kind,
-    Matching,
     Names,
-    Schema,
+    Size,
     Text,
+    TimeSpan,
     TypeName,
     Whole,
-    Wrong,
-    kind_of,
 )
 from probe_sql.policy.section import REQUIRED, ByName, Field, Listed, Part, Section
 
@@ -34,67 +38,6 @@ THREADS_LIMIT = 1024
 SCANS_LIMIT = 64
 
 
-@dataclass(frozen=True, slots=True)
-class KeyForms(Kind):
-    """A key domain in any of its five forms."""
-
-    def wrong(self, value: Any) -> Wrong:
-        good = any(form.made(value) for form in (LIST_KEYS, *KEY_FORMS.values()))
-        return None if good else ("these are not keys", 'use ListKeys(("A", "B"))')
-
-    def schema(self) -> Schema:
-        values = {"type": "array", "minItems": 1, "uniqueItems": True}
-        return {"anyOf": [values, *(form.schema() for form in KEY_FORMS.values())]}
-
-
-@dataclass(frozen=True, slots=True)
-class Options(Kind):
-    """Accuracy options; their own table knows them, and `cross` asks it."""
-
-    def wrong(self, value: Any) -> Wrong:
-        good = isinstance(value, Mapping)
-        return None if good else f"this must be a table, not {kind_of(value)}"
-
-    def schema(self) -> Schema:
-        ranges = {"type": "object", "additionalProperties": Amount(0, RANGE_LIMIT).schema()}
-        options: Schema = {"ranges": ranges}
-        for name, option in OPTIONS.items():
-            options[name] = {**_option(option), "description": option.meaning}
-        return {"type": "object", "properties": options, "additionalProperties": False}
-
-
-def _option(option: Option) -> Schema:
-    """An accuracy option as JSON Schema says it; a kind without a form here is a KeyError."""
-    number: Schema = {"exclusiveMinimum": option.low}
-    if option.high < math.inf:
-        number["maximum" if option.closed else "exclusiveMaximum"] = option.high
-    forms: dict[str, Schema] = {
-        "choice": {"enum": list(option.choices)},
-        "flag": {"type": "boolean"},
-        "integer": {"type": "integer", **number},
-        "number": {"type": "number", **number},
-        "margin": {"anyOf": [{"type": "number", **number}, {"type": "string", "pattern": "%"}]},
-    }
-    return forms[option.kind]
-
-
-@dataclass(frozen=True, slots=True)
-class Ends(Kind):
-    """The first and the last key of a range, which the keys check themselves."""
-
-    def schema(self) -> Schema:
-        return {"type": "array", "minItems": 2, "maxItems": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Edges(Kind):
-    """The edges of bins, which the keys check themselves."""
-
-    def schema(self) -> Schema:
-        return {"type": "array", "minItems": 2, "items": {"type": "number"}}
-
-
-RANGE_LIMIT = 1e300
 UNIT_CAP = "no cap but `max_rows`"
 EPSILON = Amount()
 COUNT = Whole()
@@ -103,21 +46,24 @@ LIST_KEYS = Section("ListKeys", "keys", ())
 KEY_FORMS = {
     "integers": Section("IntegerKeys", "keys", (
         Field("integers", Ends(), "integers = [1, 265]",
-              "first and last of whole numbers, both included", REQUIRED, "scan"),
+              "first and last of whole numbers, both included", REQUIRED, "scan",
+              own_name="first last"),
         Field("step", Whole(high=2**63 - 1), "step = 1",
               "distance of two keys", "1", "scan"),
     ), inline=True),
     "dates": Section("DateKeys", "keys", (
-        Field("dates", Ends(), "dates = [2020-03-01, 2020-03-14]",
-              "first and last of dates or timestamps, both included", REQUIRED, "scan"),
-        Field("step", Matching("a step in time", r"([0-9]+ *)?[A-Za-z]+"), 'step = "1 day"',
+        Field("dates", Moments(), "dates = [2020-03-01, 2020-03-14]",
+              "first and last of dates or timestamps, both included", REQUIRED, "scan",
+              own_name="first last"),
+        Field("step", Step("a step in time", r"([0-9]+ *)?[A-Za-z]+"), 'step = "1 day"',
               "distance of two keys: a number of minutes, hours, days, weeks, months, quarters "
-              "or years", '`"1 day"`', "scan"),
+              "or years", '`"1 day"`', "scan", own_name="count unit"),
     ), inline=True),
     "bins": Section("BinKeys", "keys", (
         Field("bins", Edges(), "bins = [0, 18, 65, 120]",
               "edges of bins, ascending: each holds its lower edge, by which it is shown, and the "
-              "last one its upper edge too; numbers outside belong to no group", REQUIRED, "sql"),
+              "last one its upper edge too; numbers outside belong to no group", REQUIRED, "sql",
+              own_name="edges"),
     ), inline=True),
     "table": Section("TableKeys", "keys", (
         Field("table", Text(), 'table = "diseases"',
@@ -141,7 +87,7 @@ COLUMN = Section("Column", "columns", (
           "fine enough for the bounds", "sql"),
     Field("about", Text(), 'about = "age in years at admission"',
           "what the column holds, in words that everyone may read", "none", "cli"),
-    Field("keys", KeyForms(), 'keys = ["A", "B"]',
+    Field("keys", KeyForms(LIST_KEYS, KEY_FORMS), 'keys = ["A", "B"]',
           "the values that GROUP BY may meet, see below", "none: not for GROUP BY", "sql"),
 ), named="age = { bounds = [0, 120] }", inline=True)  # fmt: skip
 
@@ -175,7 +121,7 @@ JOINT_KEYS = Section("JointKeys", "keys", (
 ))  # fmt: skip
 
 TABLE = Section("Table", "tables", (
-    Field("unit", Part(UNIT, {"const": "row"}), 'unit = "row"',
+    Field("unit", UnitForms(UNIT), 'unit = "row"',
           'what one person\'s presence means: `"row"`, or a table as below', '`"row"`', "plan"),
     Field("rows_per_group", COUNT, "rows_per_group = 1000",
           "public guess of the number of rows of a group, at least 1", "none", "plan"),
@@ -194,7 +140,7 @@ PUBLIC = Section("PublicTable", "public", (
           missing="the key that joins this table is missing"),
     Field("path", Text(), 'path = "a.parquet"',
           "a CSV or Parquet file", "a table of the database", "vault"),
-    Field("columns", ByName(PUBLIC_COLUMN, {"type": "string"}), "[columns.name]",
+    Field("columns", PublicColumns(PUBLIC_COLUMN), "[columns.name]",
           "types, and bounds of numbers, for use without a database", "all columns of the source",
           "sql"),
 ), named="[public.diseases]")  # fmt: skip
@@ -223,8 +169,6 @@ BUDGET = Section("Budget", "budget", (
           "no limit of their own", "ledger"),
 ))  # fmt: skip
 
-SIZE = Matching("a size", r"[0-9]{1,9}(\.[0-9]{1,3})? ?([KMGT]B|[KMGT]iB)")
-
 REUSE = Section("Reuse", "reuse", (
     Field("answers", Choice(("shared", "own", "none"), "who gets an answer again"),
           'answers = "shared", "own" or "none"',
@@ -242,17 +186,17 @@ REUSE = Section("Reuse", "reuse", (
           'sharpen = "on" or "off"',
           "whether a tighter margin on the same data pays the difference only; their files are "
           'then read once more, byte by byte', '`"on"`', "again"),
-    Field("keep", Matching("a time", r"[1-9][0-9]{0,5} ?(min|h|d)"), 'keep = "24h"',
+    Field("keep", TimeSpan.of("min", "h", "d"), 'keep = "24h"',
           "how long an answer is given again: minutes, hours or days", "for ever", "again"),
-    Field("size", SIZE, 'size = "256MB"',
+    Field("size", Size(), 'size = "256MB"',
           "the most that all kept answers take", '`"256MB"`', "ledger"),
-    Field("quota", SIZE, 'quota = "16MB"',
+    Field("quota", Size(), 'quota = "16MB"',
           "the most that those of one analyst take; their oldest make room for their own",
           '`"16MB"`', "ledger"),
 ))  # fmt: skip
 
 ENGINE = Section("Resources", "engine", (
-    Field("memory", SIZE,
+    Field("memory", Size(),
           'memory = "4GB"',
           'memory of scans, such as `"4GB"` or `"512MiB"`; what does not fit is spilled',
           "four fifths of the machine's", "vault"),
@@ -263,7 +207,7 @@ ENGINE = Section("Resources", "engine", (
     Field("scans", Whole(high=SCANS_LIMIT), "scans = 2",
           "scans of one open database that may run at once, 1 to 64 and at most `threads`", "1",
           "vault"),
-    Field("time_limit", Matching("a time", r"[1-9][0-9]{0,5} ?(s|min|h)"), 'time_limit = "30min"',
+    Field("time_limit", TimeSpan.of("s", "min", "h"), 'time_limit = "30min"',
           'longest time for one statement of a scan, such as `"90s"`, `"30min"` or `"2h"`; what '
           "takes longer has failed", "none; on PostgreSQL and Spark 30 minutes", "vault"),
 ))  # fmt: skip

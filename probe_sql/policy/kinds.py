@@ -42,10 +42,13 @@ class Findings:
         self.at = at
         self.problems: list[Problem] = []
 
+    def path(self, key: str) -> str:
+        """The path of `key` below the value's; an empty key is the value."""
+        return f"{self.at}.{key}" if key and self.at else key or self.at
+
     def add(self, key: str, what: str, fix: str) -> None:
-        """Note a problem at `key` below the value's path; an empty key is the value."""
-        where = f"{self.at}.{key}" if key and self.at else key or self.at
-        self.problems.append(Problem(where, what, fix))
+        """Note a problem at `key` below the value's path."""
+        self.problems.append(Problem(self.path(key), what, fix))
 
     def finish(self) -> None:
         """Raise everything that was found, at once; return if that is nothing."""
@@ -125,6 +128,10 @@ class Kind:
         """A sound value as the policy keeps it: nothing in it can be changed."""
         return as_tuple(value)
 
+    def written(self, value: Any) -> Any:
+        """The value as a file says it, where that is another one."""
+        return value
+
     def schema(self) -> Schema:
         """The kind as JSON Schema says it."""
         return {}
@@ -162,6 +169,40 @@ class Matching(Text):
 
     def schema(self) -> Schema:
         return {"type": "string", "pattern": f"^{self.pattern}$"}
+
+
+_SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+
+
+@dataclass(frozen=True, slots=True)
+class Size(Matching):
+    """A size in memory or on disk: MB are thousands, MiB 1,024ths."""
+
+    noun: str = "a size"
+    pattern: str = r"[0-9]{1,9}(\.[0-9]{1,3})? ?([KMGT]B|[KMGT]iB)"
+
+    @staticmethod
+    def bytes(text: str) -> int:
+        """How many bytes a size is."""
+        number, unit = text.rstrip("KMGTiB").strip(), text.lstrip("0123456789. ")
+        power = "KMGT".index(unit[0]) + 1
+        return int(Fraction(number) * (1024 if "i" in unit else 1000) ** power)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan(Matching):
+    """How long something lasts, in one of some units."""
+
+    @classmethod
+    def of(cls, *units: str) -> TimeSpan:
+        """The kind of those times that are written in one of the units."""
+        return cls("a time", rf"[1-9][0-9]{{0,5}} ?({'|'.join(units)})")
+
+    @staticmethod
+    def seconds(text: str) -> int:
+        """How many seconds a time is."""
+        unit = text.lstrip("0123456789 ")
+        return int(text.removesuffix(unit)) * _SECONDS[unit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.loss import Loss
 from probe_sql.policy import fields
 from probe_sql.policy.keys import Declared, misfit
-from probe_sql.policy.kinds import Findings, show
+from probe_sql.policy.kinds import Findings, Size, TimeSpan, show
 from probe_sql.policy.names import bare, dotted, find, frozen, meant, quoted
 from probe_sql.policy.section import Checked, Section
 from probe_sql.text import normal_name
@@ -275,16 +275,6 @@ class Budget(Checked):
         return max(Loss.asked(failure), self.least_price)
 
 
-_SCALES = {"K": 1, "M": 2, "G": 3, "T": 4}
-_SECONDS = {"min": 60, "h": 3_600, "d": 86_400}
-
-
-def _bytes(size: str) -> int:
-    """A size in bytes; MB are thousands, MiB 1,024ths."""
-    number, unit = size.rstrip("KMGTiB").strip(), size.lstrip("0123456789. ")
-    return int(Fraction(number) * (1024 if "i" in unit else 1000) ** _SCALES[unit[0]])
-
-
 @dataclass(frozen=True, slots=True)
 class Reuse(Checked):
     """`[reuse]`: who gets an answer again, about which data, how long, and how many are kept.
@@ -311,20 +301,17 @@ class Reuse(Checked):
     @property
     def size_bytes(self) -> int:
         """The most that all answers take."""
-        return _bytes(self.size)
+        return Size.bytes(self.size)
 
     @property
     def quota_bytes(self) -> int:
         """The most that those of one analyst take."""
-        return _bytes(self.quota)
+        return Size.bytes(self.quota)
 
     @property
     def seconds(self) -> float:
         """How long an answer is given again."""
-        if self.keep is None:
-            return math.inf
-        unit = self.keep.lstrip("0123456789").strip()
-        return int(self.keep.removesuffix(unit)) * _SECONDS[unit]
+        return math.inf if self.keep is None else TimeSpan.seconds(self.keep)
 
 
 REUSE = Reuse()
@@ -352,3 +339,8 @@ class Resources(Checked):
         if self.threads is not None and self.scans > self.threads:
             what = f"{self.scans} scans cannot run on {self.threads} threads"
             found.add("scans", what, f"write scans = {self.threads}, or give more threads")
+
+    @property
+    def seconds(self) -> float | None:
+        """The longest that one statement may take; None where the owner says nothing."""
+        return None if self.time_limit is None else float(TimeSpan.seconds(self.time_limit))

@@ -1,6 +1,6 @@
 """One setting of a policy, the section it stands in, and the objects that sections make.
 
-An object checks itself by the rows of its section. The rows are in `fields`.
+An object is read from a file, and checks itself, by the rows of its section. They are in `fields`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from probe_sql.policy.kinds import Findings, Kind, Schema, Text, Wrong, is_a, kind_of, show
-from probe_sql.policy.names import dotted, frozen
-from probe_sql.text import normal_name
+from probe_sql.policy.names import bare, dotted, frozen, quoted
+from probe_sql.text import normal_name, suggest
 
 REQUIRED = "required"
 
@@ -32,12 +32,29 @@ class Field:
     default: str
     read_in: str
     missing: str = ""
-    own_name: str = ""  # of the object's attribute, where it is another
+    own_name: str = (
+        ""  # of the object's attribute, where it is another; of two with a blank between
+    )
 
     @property
     def attribute(self) -> str:
         """The object's attribute that holds the setting."""
         return self.own_name or self.name
+
+    def attributes(self, value: Any) -> dict[str, Any]:
+        """The object's attributes that the value fills."""
+        names = self.attribute.split()
+        return dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
+
+    def value(self, owner: object) -> Any:
+        """The setting's value in an object: that of its attribute, or a tuple of both."""
+        first, *more = (getattr(owner, name) for name in self.attribute.split())
+        return (first, *more) if more else first
+
+    def usual(self, owner: type[Checked]) -> Any:
+        """The setting's value where nothing says another; MISSING if a factory makes it."""
+        first, *more = (_attribute(owner, name).default for name in self.attribute.split())
+        return (first, *more) if more else first
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +68,68 @@ class Section:
     inline: bool = False  # written in one line, between braces
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all settings."""
-        return tuple(row.name for row in self.fields)
+    def owner(self) -> type[Checked]:
+        """The class of its objects."""
+        return _CLASSES[self.name]
 
     def made(self, value: object) -> bool:
         """Whether the value is an object of this section."""
         return isinstance(value, Checked) and value.section.name == self.name
+
+    def unchecked(self, **values: Any) -> Any:
+        """An object as a file has it; the rest of its attributes at their defaults."""
+        made = object.__new__(self.owner)
+        for attribute in dataclasses.fields(self.owner):  # type: ignore[arg-type]
+            value = values.get(attribute.name, attribute.default)
+            object.__setattr__(made, attribute.name, value)
+        return made
+
+    def settings(self, found: Findings, raw: object) -> dict[str, Any]:
+        """The settings that a file says. A misspelt one is noted and read as it was meant."""
+        known = tuple(row.name for row in self.fields)
+        if not isinstance(raw, dict):
+            fix = f"write {{}} with any of {', '.join(known)} between the braces"
+            found.add("", f"this must be a table, not {kind_of(raw)}", fix)
+            return {}
+        values = {name: value for name, value in raw.items() if name in known}
+        for name, value in raw.items():
+            if name in known:
+                continue
+            near = suggest(name, known)
+            fix = f"remove it; what can stand here is {', '.join(known)}"
+            if near is not None:
+                fix = f"did you mean {near}? Write {near} instead of {bare(name)}"
+                if near in values:
+                    fix = f"did you mean {near}? It is there already: remove {bare(name)}"
+                values.setdefault(near, value)
+            found.add(dotted(name), f"there is no setting {quoted(name)} here", fix)
+        for row in self.fields:
+            if row.missing and row.name not in values:
+                found.add(row.name, row.missing, f"write {row.example}")
+        return values
+
+    def read(self, above: Findings, at: str, raw: object, **extra: str) -> Any:
+        """The object that a file has at `at`; what is wrong with it is added to `above`.
+
+        A wrong setting is replaced by its default, so that the parts which refer to it can still
+        be checked and one mistake is reported once.
+        """
+        found = Findings(at)
+        written = self.settings(found, raw)
+        whole = isinstance(raw, dict)
+        unread = {row.name for row in self.fields if row.missing or not whole} - {*written}
+        values: dict[str, Any] = {}
+        for row in self.fields:
+            values[row.attribute] = default(self.owner, row)
+            if row.name in written:
+                value = values[row.attribute] = row.kind.read(found, row.name, written[row.name])
+                unread |= {row.name} if value is None else set()
+        made = self.unchecked(**extra, **values)
+        made.check(found, frozenset(unread))
+        above.problems += found.problems
+        if not found.problems:
+            made.settle()
+        return made
 
     def schema(self) -> Schema:
         """The section as JSON Schema says it."""
@@ -76,14 +148,13 @@ def _words(row: Field) -> Schema:
 
 
 class Checked:
-    """An object of a section. It checks itself when it is made, so that one that exists is sound.
-
-    The reader of files makes one of whatever it finds, to report all problems at once: there a
-    wrong setting is replaced by its default, so that one mistake is reported once.
-    """
+    """An object of a section. It checks itself when made, so that one that exists is sound."""
 
     __slots__ = ()
     section: ClassVar[Section]
+
+    def __init_subclass__(cls) -> None:
+        _CLASSES[cls.section.name] = cls
 
     def __post_init__(self) -> None:
         section = self.section
@@ -106,7 +177,7 @@ class Checked:
         for row in self.section.fields:
             own = getattr(self, row.attribute)
             if row.name not in unread and (
-                own is _attribute(type(self), row).default
+                own is _attribute(type(self), row.attribute).default
                 or row.kind.check(found, row.name, own, row.example)
             ):
                 sound.add(row.attribute)
@@ -125,7 +196,7 @@ class Checked:
 
 def default(owner: type, row: Field) -> Any:
     """The setting's value where a file leaves it out; one that does no harm if it must not."""
-    attribute = _attribute(owner, row)
+    attribute = _attribute(owner, row.attribute)
     if attribute.default is not dataclasses.MISSING:
         return attribute.default
     if attribute.default_factory is not dataclasses.MISSING:
@@ -133,9 +204,12 @@ def default(owner: type, row: Field) -> Any:
     return row.kind.stand_in
 
 
-def _attribute(owner: type, row: Field) -> dataclasses.Field[Any]:
+def _attribute(owner: type, name: str) -> dataclasses.Field[Any]:
     attributes: dict[str, dataclasses.Field[Any]] = vars(owner)["__dataclass_fields__"]
-    return attributes[row.attribute]
+    return attributes[name]
+
+
+_CLASSES: dict[str, type[Checked]] = {}  # by the names of their sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +217,15 @@ class Part(Kind):
     """One object of the policy: what a section says."""
 
     section: Section
-    short: Schema | None = None  # another way to write it
 
     def wrong(self, value: Any) -> Wrong:
         return None if self.section.made(value) else f"this is not a {self.section.name}"
 
+    def read(self, found: Findings, key: str, raw: Any) -> Any:
+        return self.section.read(found, found.path(key), raw)
+
     def schema(self) -> Schema:
-        own = self.section.schema()
-        return own if self.short is None else {"anyOf": [self.short, own]}
+        return self.section.schema()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +236,14 @@ class Listed(Part):
         if is_a(value, tuple | list) and all(map(self.section.made, value)):
             return None
         return f"these are not {self.section.name}"
+
+    def read(self, found: Findings, key: str, raw: Any) -> Any:
+        at = found.path(key)
+        if isinstance(raw, list):
+            return tuple(self.section.read(found, f"{at}[{i}]", one) for i, one in enumerate(raw))
+        what = f"joint keys are a list of tables, not {kind_of(raw)}"
+        found.add(key, what, f"write the header with two brackets: [[{at}]]")
+        return None
 
     def schema(self) -> Schema:
         return {"type": "array", "items": Part.schema(self)}
@@ -198,8 +281,26 @@ class ByName(Part):
                 first[normal_name(name)] = name
         return sound
 
+    def long(self, raw: Any) -> Any:
+        """What a file says of one of them, in full."""
+        return raw
+
+    def read(self, found: Findings, key: str, raw: Any) -> Any:
+        at = found.path(key)
+        if isinstance(raw, dict):
+            return {
+                name: self.section.read(found, f"{at}.{dotted(name)}", self.long(one), name=name)
+                for name, one in raw.items()
+            }
+        found.add(key, f"this must be a table, not {kind_of(raw)}", f"write [{at}.name]")
+        return None
+
     def kept(self, value: Any) -> Any:
         return frozen(value)
 
     def schema(self) -> Schema:
-        return {"type": "object", "additionalProperties": Part.schema(self)}
+        return {"type": "object", "additionalProperties": self.one_schema()}
+
+    def one_schema(self) -> Schema:
+        """One of the objects as JSON Schema says it."""
+        return self.section.schema()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from probe_sql.policy.fields import POLICY
-from probe_sql.policy.keys import BinKeys, DateKeys, IntegerKeys, ListKeys
+from probe_sql.policy.keys import ListKeys
 from probe_sql.policy.model import REUSE, JointKeys, Resources, Unit
 from probe_sql.policy.names import bare, dotted, quoted
 from probe_sql.policy.policy import Policy
@@ -37,7 +37,7 @@ def _section(at: str, part: Any) -> Iterable[str]:
         if isinstance(value, Mapping) or (isinstance(row.kind, Part) and not _inline(row.kind)):
             sections.append((row, value))
         else:
-            yield f"{row.name} = {_value(value)}"
+            yield f"{row.name} = {_value(row.kind.written(value))}"
     for row, value in sections:
         yield from _below(f"{at}.{row.name}" if at else row.name, row, value)
 
@@ -60,8 +60,7 @@ def _below(at: str, row: Field, value: Any) -> Iterable[str]:
 def _settings(part: Any) -> Iterable[tuple[Field, Any]]:
     """The settings that say something: those that are not their defaults, and the unit."""
     for row in part.section.fields:
-        value = getattr(part, row.attribute)
-        usual = type(part).__dataclass_fields__[row.attribute].default
+        value, usual = row.value(part), row.usual(type(part))
         if isinstance(part, JointKeys) and row.name == "table_columns":
             usual = part.columns
         if isinstance(value, Unit) or (value != usual and value not in ({}, Resources(), REUSE)):
@@ -92,17 +91,10 @@ def _value(value: Any) -> str:
         return quoted("row")
     if isinstance(value, int | float):
         return repr(value)
-    inside = ", ".join(f"{bare(name)} = {_value(one)}" for name, one in _pairs(value))
+    pairs = value.items() if isinstance(value, Mapping) else _pairs(value)
+    inside = ", ".join(f"{bare(name)} = {_value(one)}" for name, one in pairs)
     return f"{{ {inside} }}" if inside else "{}"
 
 
-def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(value, IntegerKeys):
-        return (("integers", (value.first, value.last)), ("step", value.step))
-    if isinstance(value, BinKeys):
-        return (("bins", value.edges),)
-    if isinstance(value, DateKeys):
-        return (("dates", (value.first, value.last)), ("step", f"{value.count} {value.unit}"))
-    if isinstance(value, Mapping):
-        return value.items()
-    return ((row.name, one) for row, one in _settings(value))
+def _pairs(part: Any) -> Iterable[tuple[str, Any]]:
+    return ((row.name, row.kind.written(one)) for row, one in _settings(part))

@@ -10,7 +10,6 @@ from probe_sql.policy.policy import Policy
 from probe_sql.vault.addresses import POSTGRES, server
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from probe_sql.vault.opening import seconds
 from probe_sql.vault.remote import Remote, RemoteBackend
 from probe_sql.vault.sources import as_spark, is_remote, layout
 
@@ -62,5 +61,5 @@ def _remote(
     else:
         from probe_sql.vault.spark import open_spark
 
-        remote = open_spark(as_spark(source), None if policy is None else seconds(policy.engine))
+        remote = open_spark(as_spark(source), None if policy is None else policy.engine.seconds)
     return RemoteBackend(remote, policy, threads=threads, memory=memory, beside=beside)

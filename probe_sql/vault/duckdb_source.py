@@ -27,7 +27,7 @@ from probe_sql.vault.content import Content, Contents, content_key
 from probe_sql.vault.failures import Failure, opening_error
 from probe_sql.vault.instance import Connection, Instance, rows
 from probe_sql.vault.loading import CATALOG, WHOLE, Step, attach, identifier, load, load_into
-from probe_sql.vault.opening import resources, seconds, set_limits, wall_in
+from probe_sql.vault.opening import resources, set_limits, wall_in
 from probe_sql.vault.pool import Pool
 from probe_sql.vault.reading import ReadingLock
 from probe_sql.vault.sources import Files, Frame, Layout
@@ -56,7 +56,7 @@ class DuckDBSource:
         self._workplace = open_workplace(
             policy.beside(spill) if policy is not None and spill is not None else None
         )
-        self.seconds = seconds(self._limits)
+        self.seconds = self._limits.seconds
         self._numbers = count()
         self._contents: dict[str, str] = {}  # digests of public tables, which do not change
         self._bytes = Contents()  # of private ones, which might

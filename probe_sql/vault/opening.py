@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 
 from probe_sql.errors import PolicyError
 from probe_sql.policy import Resources
+from probe_sql.policy.kinds import Size
 from probe_sql.policy.policy import Policy
 from probe_sql.vault import refusals
 from probe_sql.vault.loading import literal
@@ -34,23 +33,13 @@ def resources(policy: Policy | None, threads: int | None, memory: str | None) ->
         raise refusals.BAD_LIMIT.error(**words) from None
 
 
-def seconds(limits: Resources) -> float | None:
-    """The longest that one statement may take; None where the owner says nothing."""
-    if limits.time_limit is None:
-        return None
-    unit = limits.time_limit.lstrip("0123456789 ")
-    return float(limits.time_limit.removesuffix(unit)) * {"s": 1, "min": 60, "h": 3600}[unit]
-
-
 def memory_of_each(limits: Resources) -> str | None:
     """The part of the memory that each of the scans gets which may run at once."""
     if limits.scans == 1:
         return limits.memory
     if limits.memory is None:
         return f"{_MACHINE // limits.scans}%"
-    number, unit, binary = re.findall(r"([0-9.]+) ?([KMGT])(i?)B", limits.memory)[0]
-    size = Decimal(number) * (1024 if binary else 1000) ** ("KMGT".index(unit) + 1)
-    return f"{int(size) // limits.scans}B"
+    return f"{Size.bytes(limits.memory) // limits.scans}B"
 
 
 def set_limits(connection: duckdb.DuckDBPyConnection, limits: Resources, spill: Path) -> None:

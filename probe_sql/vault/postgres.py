@@ -28,7 +28,6 @@ from probe_sql.types import SqlType
 from probe_sql.vault import refusals
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.opening import seconds
 from probe_sql.vault.pool import Pool
 from probe_sql.vault.postgres_address import Address, read_address, shorter
 from probe_sql.vault.postgres_checks import (
@@ -306,7 +305,7 @@ def open_postgres(url: str, limits: Resources | None = None) -> PostgresRemote:
         raise refusals.NO_PSYCOPG.error() from None
     allowed = Resources() if limits is None else limits
     address = read_address(url)
-    limit = seconds(allowed)
+    limit = allowed.seconds
     if limit is not None:
         timeout = shorter(address.timeout, str(int(1000 * limit)))
         address = replace(address, timeout=timeout)

@@ -80,12 +80,12 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
     {
         option.name: option
         for option in (
-            Option("fnr", "number", "beta: bound on the probability of missing a group", 0, 0.5),
-            Option("fpr", "number", "alpha: bound on the rate of false groups", 0, 1),
+            Option("fnr", "number", "bound on the probability of missing a group", 0, 0.5),
+            Option("fpr", "number", "bound on the rate of false groups, as in the paper", 0, 1),
             Option(
                 "fdr",
                 "number",
-                "gamma: bound on the share of false groups among those listed",
+                "bound on the share of false groups among those listed",
                 0,
                 1,
             ),
@@ -101,9 +101,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                 closed=True,
                 inner=True,
             ),
-            Option(
-                "split", "number", "share of beta for the first of two phases", 0, 1, inner=True
-            ),
+            Option("split", "number", "share of fnr for the first of two phases", 0, 1, inner=True),
             Option("steps", "integer", "most steps m for an atom", 0, 64, closed=True, inner=True),
             Option(
                 "fine_steps",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import BEYOND, guarantees, tslm
 from probe_sql.algorithms.entropy import min_entropy
 from probe_sql.algorithms.estimate import Estimate
@@ -22,10 +23,7 @@ from probe_sql.measuring import (
     Task,
 )
 
-_REMEDY = (
-    "Some group may lie so near the line that only a large epsilon tells its side;"
-    " on_exhausted = 'mark' returns such groups as possible, within this epsilon"
-)
+_OPEN = " Some group may lie so near the line that only a large epsilon tells its side."
 
 
 class Record:
@@ -104,13 +102,11 @@ class Record:
         """
         needed = self.meter.loss_after(draws, reveals)
         accuracy = self.task.accuracy
-        remedy = ""
-        if accuracy.algorithm in BEYOND and accuracy.on_exhausted == "deny":
-            remedy = f". {_REMEDY}"
+        marks = accuracy.algorithm in BEYOND and accuracy.on_exhausted == "deny"
         return self.deny(
-            f"{what} would bring the loss to {above(needed.epsilon, accuracy.epsilon)}, above"
-            f" epsilon = {accuracy.epsilon:.12g}; this run needs at least that, and may"
-            f" need more{remedy}",
+            f"epsilon = {accuracy.epsilon:.12g} was not enough: {what} needs"
+            f" {above(needed.epsilon, accuracy.epsilon)} in all, and more may follow."
+            f"{_OPEN if marks else ''} Try {_remedies(accuracy, needed.epsilon, marks)}",
             limit="epsilon",
             needed=needed,
             **details,
@@ -141,6 +137,16 @@ class Record:
             "epsilon": self.meter.loss,
             **details,
         }
+
+
+def _remedies(accuracy: Accuracy, needed: float, marks: bool) -> str:
+    """What could be asked instead, in words of the query; none of it is sure to suffice."""
+    words = [f"epsilon = {up(max(2 * accuracy.epsilon, needed))}"]
+    if accuracy.fdr is not None:
+        words.append(f"fdr = {min(0.5, 2 * accuracy.fdr):.6g}")
+    if marks:
+        words.append("on_exhausted = 'mark' to see what is settled")
+    return ", or ".join(words)
 
 
 def above(number: float, bound: float) -> str:

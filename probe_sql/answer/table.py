@@ -81,7 +81,9 @@ def summary(answer: Content) -> str:
         cost = f"This was free, a replay of {privacy.replay.on}"
     left = f"ε {price(privacy.remaining)} remains"
     if answer.status == "denied":
-        return f"Denied: {getattr(answer, 'reason', '')}\n{cost}; {left}."
+        reason, found, remedies = getattr(answer, "reason", "").rpartition(" Try ")
+        lines = [f"Denied: {reason or remedies}", f"{cost}; {left}."]
+        return "\n".join([*lines, *([f"Try: {remedies}"] if found else [])])
     worth = privacy.sentence or privacy.guarantee
     if any(answer.below):
         worth += f"\n{BELOW}: {WHY_BELOW}."

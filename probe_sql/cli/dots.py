@@ -240,12 +240,13 @@ def _set(shell: Shell, rest: str) -> int:
             ("confirm", shell.confirm, "share of the rest above which a query is confirmed"),
             ("mode", shell.mode, "format of results"),
         ]
-        policy = shell.connection.policy.accuracy()
+        held = {**shell.connection.policy.accuracy().as_dict(), **shell.accuracy}
         for option in OPTIONS.values():
             if option.inner and option.name not in shell.accuracy:
                 continue
-            own = shell.accuracy.get(option.name, getattr(policy, option.name))
-            settings.append((option.name, own, option.meaning))
+            own = held.get(option.name, "-")
+            told = str(own).lower() if isinstance(own, bool) else own
+            settings.append((option.name, told, option.meaning))
         show_grid(
             Grid.of(("setting", "value", "meaning"), settings), shell.form, shell.output.stream
         )

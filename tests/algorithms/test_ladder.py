@@ -111,7 +111,10 @@ def test_an_exhausted_budget_is_denied_or_marked() -> None:
     assert denied.details["limit"] == "epsilon"
     assert denied.details["needed"] > Loss.asked(1) >= counter.loss
     assert denied.denial is not None
-    assert "needs at least that, and may need more" in denied.denial
+    assert "and more may follow" in denied.denial
+    assert denied.denial.endswith(
+        "Try epsilon = 2, or on_exhausted = 'mark' to see what is settled"
+    )
     assert "covered" not in denied.denial
     assert denied.certain is None
     marking = replace(work, accuracy=replace(work.accuracy, on_exhausted="mark"))

@@ -26,6 +26,7 @@ def denied_page(frame: Frame, shown: Shown, answer: Denied) -> Html:
                for text, change in changes]  # fmt: skip
     paid = shown.paid if shown.paid is not None else privacy.epsilon
     cost = f"ε {price(paid)}" if paid else "nothing"
+    first, _, rest = answer.reason.partition(". ")
     left = None if frame.budget is None else own_budget(frame.budget)
     return page(
         frame,
@@ -36,8 +37,7 @@ def denied_page(frame: Frame, shown: Shown, answer: Denied) -> Html:
                 moment(shown.when) if shown.when else "just now", class_="small soft"),
             tag("h1", "Denied"),
             note(
-                tag("p", tag("b", f"ε {limit(privacy.epsilon_max)} was not enough for the bounds."),
-                    f" {answer.reason[:1].upper()}{answer.reason[1:]}."),
+                tag("p", tag("b", f"{first[:1].upper()}{first[1:]}."), f" {rest}." * bool(rest)),
                 tag("p", "Cost ", tag("b", cost), ".",
                     f" Left for you: {price(left[1])} of {limit(left[0])}." if left else None),
                 tag("div", buttons, class_="row"),

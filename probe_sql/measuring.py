@@ -110,6 +110,8 @@ class Figure:
     is chosen by its `rank`; its margin is in rows. `rows` is the public size of a group for
     which the margin of a mean is bought. `least` and `most` are where the exact value lies in any
     case. `among` is of how many figures a shown value is made: they share its probability to fail.
+    What a ratio is divided by is never below 0, and `smallest` is the least that it can be where it
+    is not 0.
     """
 
     name: str
@@ -123,6 +125,7 @@ class Figure:
     most: Number | None = None
     among: int = 1
     rank: Rank | None = None
+    smallest: Fraction = Fraction(0)
 
     def value(self, noisy: Sequence[int]) -> Number | None:
         """The figure where its measures read `noisy`; None where it divides by 0 or less."""

@@ -132,7 +132,7 @@ class Values:
                     measure,
                     rank,
                     found.drawn[measure],
-                    _failure(task, figure),
+                    may_fail(task, figure),
                     everyone,
                     measure in found.checked,
                 )
@@ -171,7 +171,7 @@ def _peeled(task: Task, choice: Choice, ahead: Ints) -> Peeled:
     """
     peel, epsilon = choice
     figure = next(f for f in task.figures if f.parts[0].measure == peel.measure)
-    part, failure = figure.parts[0], _failure(task, figure) / 2
+    part, failure = figure.parts[0], may_fail(task, figure) / 2
     unit = float(abs(part.factor))
     steps = amount_width(epsilon, failure / task.groups, part.delta)
     return Peeled(task.groups, 2 * unit * steps, tuple(unit * each for each in ahead.tolist()))
@@ -243,10 +243,10 @@ def climb_of(task: Task, figure: Figure) -> Climb | None:
         return None
     share = Share.parse(margin)
     assert share is not None, "options checks it"
-    return climb(share, 1 - _failure(task, figure), part.delta)
+    return climb(share, 1 - may_fail(task, figure), part.delta)
 
 
-def _failure(task: Task, figure: Figure) -> float:
+def may_fail(task: Task, figure: Figure) -> float:
     """With which probability a figure may leave its margin.
 
     Utility: of several figures that one value is made of, none leaves its own with more than the
@@ -262,7 +262,7 @@ def _asked(task: Task, figure: Figure) -> float | None:
     total, which is for columns without a margin.
     """
     margin = task.accuracy.margin_of(figure.name)
-    failure, part = _failure(task, figure), figure.parts[0]
+    failure, part = may_fail(task, figure), figure.parts[0]
     if figure.rank is not None and margin is not None:
         share = Share.parse(margin) if isinstance(margin, str) else None
         rows = Fraction(margin) if share is None else Fraction(share.share) * figure.rows
@@ -315,7 +315,7 @@ def _cost(task: Task, found: Prices) -> Loss:
 
 def expected_margin(task: Task, figure: Figure, found: Prices) -> float:
     """The half-width of a figure, for a group of its public size; NaN where the value decides."""
-    failure, part = _failure(task, figure), figure.parts[0]
+    failure, part = may_fail(task, figure), figure.parts[0]
     if figure.kind == "ratio" or climb_of(task, figure) is not None:
         return math.nan
     epsilon = found.drawn[part.measure]
@@ -342,10 +342,10 @@ def _shown(
     fail: the other half is the choice's.
     """
     parts = tuple(noisy[part.measure] for part in figure.parts)
-    failure = _failure(task, figure)
+    failure = may_fail(task, figure)
     among = max(task.groups, 1) if found.peel is None else 2 * found.peel.count
     alone, together = (
-        np.where(groups, _margins(figure, parts, found.drawn, share), np.nan)
+        np.where(groups, half_widths(figure, parts, found.drawn, share), np.nan)
         for share in (failure, failure / among)
     )
     return Shown(parts, alone, together)
@@ -364,7 +364,7 @@ def _climbed(figure: Figure, levels: Climb, values: Ints, reached: Floats) -> Sh
     return Shown((values,), margins, np.full(values.size, np.nan))
 
 
-def _margins(
+def half_widths(
     figure: Figure, parts: tuple[Ints, ...], found: Mapping[int, float], failure: float
 ) -> Floats:
     """The half-width of each group, which it leaves with probability `failure` at most."""
@@ -377,7 +377,8 @@ def _margins(
         width = total_width(epsilon, [each.delta for each in figure.parts], failure)
         return np.full(parts[0].size, float(width))
     if figure.kind == "mean":
-        return _mean_margins(figure, parts, mean_width(epsilon, failure, part.delta))
+        noises = [(found[each.measure], each.delta) for each in figure.parts]
+        return _mean_margins(figure, parts, max(joint_widths(noises, failure)))
     return _ratio_margins(figure, parts, found, failure)
 
 
@@ -394,25 +395,31 @@ def _mean_margins(figure: Figure, parts: tuple[Ints, ...], width: float) -> Floa
 def _ratio_margins(
     figure: Figure, parts: tuple[Ints, ...], found: Mapping[int, float], failure: float
 ) -> Floats:
-    """How far the quotient moves while each part moves by its joint half-width.
+    """How far the quotient moves while each part moves by its half-width.
 
-    Utility: the exact quotient r is between the corners unless the noise of top - r * bottom
-    passes the first half-width and |r| times the second, together.
+    Utility: but for `failure` both exact parts are within theirs, so that the exact quotient is
+    between the corners. What divides is never below `smallest` where there is a quotient, so every
+    group that shows a value has a margin: which of them have one is not for their noise to choose.
     """
-    ends = []
-    noises = [(found[part.measure], part.delta) for part in figure.parts]
-    widths = joint_widths(noises, failure)
-    for part, values, steps in zip(figure.parts, parts, widths, strict=True):
-        centre = float(part.factor) * values + float(part.offset)
-        reach = abs(float(part.factor)) * steps * (1 + 1e-12)
-        ends.append((centre - reach, centre, centre + reach))
-    (top_low, top, top_high), (low, bottom, high) = ends
-    positive = low > 0
-    low, bottom = np.where(positive, low, 1.0), np.where(positive, bottom, 1.0)
-    corners = np.stack([top_low / low, top_low / high, top_high / low, top_high / high])
-    centre = top / bottom
-    reach = np.maximum(corners.max(axis=0) - centre, centre - corners.min(axis=0))
-    return np.where(positive, reach, np.nan)
+    if figure.smallest <= 0:
+        return np.full(parts[0].size, np.nan)
+    each = -math.expm1(math.log1p(-failure) / 2)
+    (top, reach), (bottom, slack) = [
+        (
+            float(part.factor) * values + float(part.offset),
+            abs(float(part.factor)) * amount_width(found[part.measure], each, part.delta),
+        )
+        for part, values in zip(figure.parts, parts, strict=True)
+    ]
+    shown = bottom > 0
+    centre = np.where(shown, bottom, 1.0)
+    least = np.maximum(centre - slack * (1 + 1e-12), float(figure.smallest))
+    most = centre + slack * (1 + 1e-12)
+    low, high = top - reach * (1 + 1e-12), top + reach * (1 + 1e-12)
+    corners = np.stack([low / least, low / most, high / least, high / most])
+    value = top / centre
+    margins = np.maximum(corners.max(axis=0) - value, value - corners.min(axis=0))
+    return np.where(shown, margins * (1 + 1e-12), np.nan)
 
 
 # --- denials -----------------------------------------------------------------------------------

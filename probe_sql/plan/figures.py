@@ -208,7 +208,10 @@ def _ratio(name: str, output: int, form: Quotient, normaliser: Normaliser, rows:
     top, least, _ = amount(form.parts, normaliser)
     bottom, _, _ = amount((form.denominator,), normaliser)
     positive = least is not None and least >= 0
-    return Figure(name, output, "ratio", (top, bottom), rows=rows, least=0.0 if positive else None)
+    return Figure(
+        name, output, "ratio", (top, bottom), rows=rows, least=0.0 if positive else None,
+        smallest=abs(bottom.factor),
+    )  # fmt: skip
 
 
 def _span(expression: AggregateExpression | None) -> Span | None:

@@ -32,6 +32,7 @@ from probe_sql.plan.tally import Scan
 from probe_sql.plan.unit import Caps, unit_caps
 from probe_sql.policy.keys import ListKeys
 from probe_sql.policy.model import Table
+from probe_sql.sql.around import divides
 from probe_sql.sql.bound import BoundQuery, Comparison, Condition, GroupKey, Junction
 from probe_sql.sql.literals import number
 from probe_sql.text import normal_name
@@ -265,10 +266,10 @@ def give_notice(draft: Draft) -> None:
     )
     found += [note for figure in draft.figures for note in _rank_notes(figure)]
     found += [
-        f"{figure.name} has no margin in groups where what it is divided by may be 0; in groups"
+        f"{output.name} has no margin in groups where what it is divided by may be 0; in groups"
         " nearly so small one that is shown holds less often"
-        for figure in draft.figures
-        if figure.kind == "ratio"
+        for output in draft.query.outputs
+        if draft.figures and output.derived is not None and divides(output.derived)
     ]
     sized = any(
         (figure.kind == "mean" and isinstance(draft.accuracy.margin_of(figure.name), float))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms.intervals import amount_width, joint_widths, mean_width
+from probe_sql.algorithms.intervals import amount_width, mean_width
 from probe_sql.algorithms.relative import Share, climb
 from probe_sql.algorithms.values import Values
 from probe_sql.logic.formula import TRUE
@@ -70,17 +71,21 @@ def test_a_mean_over_the_least_that_can_be_seen_has_a_half_width() -> None:
 
 
 def test_a_ratio_moves_as_far_as_its_furthest_corner() -> None:
-    parts = (Part(0, 1, Fraction(1, 2)), Part(1, 1, Fraction(2), Fraction(1)))
-    figure = Figure("r", 0, "ratio", parts, rows=1)
-    exact = [[300, -300, 8, 5], [400, 40, 3, 0]]
-    found, *_ = shown(figure, exact, Accuracy(epsilon=200.0))
-    above, below = joint_widths([(100.0, 1)] * 2, 0.05)
-    for group, (top, bottom) in enumerate(zip(*exact, strict=True)):
-        high, low = 2 * bottom + 1 + 2 * below, 2 * bottom + 1 - 2 * below
-        if low <= 0:
+    parts = (Part(0, 1, Fraction(1, 2)), Part(1, 1, Fraction(2)))
+    figure = Figure("r", 0, "ratio", parts, rows=1, smallest=Fraction(2))
+    exact = [[300, -300, 8, 5, 7], [400, 40, 3, 1, 0]]
+    accuracy = Accuracy(epsilon=0.2)
+    found, *_ = shown(figure, exact, accuracy)
+    assert amount_width(0.1, 0.05, 1) > 3  # so that the part below may be next to nothing
+    reach = amount_width(0.1, 1 - 0.95**0.5, 1)
+    for group, (top, bottom) in enumerate(zip(*(p.tolist() for p in found.parts), strict=True)):
+        if bottom <= 0:
             assert math.isnan(found.margins[group])
             continue
-        corners = [(top / 2 + sign * above / 2) / end for sign in (1, -1) for end in (low, high)]
-        centre = (top / 2) / (2 * bottom + 1)
-        furthest = max(abs(corner - centre) for corner in corners)
+        ends = (2 * max(bottom - reach, 1), 2 * (bottom + reach))
+        corners = [(top + sign * reach) / 2 / end for sign in (1, -1) for end in ends]
+        furthest = max(abs(corner - top / 2 / (2 * bottom)) for corner in corners)
         assert found.margins[group] == pytest.approx(furthest, rel=1e-9)
+    assert np.isfinite(found.margins[:2]).all()
+    unknown, *_ = shown(replace(figure, smallest=Fraction(0)), exact, accuracy)
+    assert np.isnan(unknown.margins).all()

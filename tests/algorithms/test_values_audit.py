@@ -6,6 +6,7 @@ Each group of a run is one repetition, since groups do not see each other.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -32,7 +33,8 @@ def mean(delta: int, low: str = "0", width: str = "1", rows: int = 1000) -> Figu
 
 
 def ratio(delta: int) -> Figure:
-    return Figure("ratio", 0, "ratio", (Part(0, delta, Fraction(1)), Part(1, 1, Fraction(1))))
+    parts = (Part(0, delta, Fraction(1)), Part(1, 1, Fraction(1)))
+    return Figure("ratio", 0, "ratio", parts, smallest=Fraction(1))
 
 
 def total(*deltas: int) -> Figure:
@@ -111,6 +113,24 @@ def test_margins_hold_as_often_as_they_say(name: str, epsilon: float) -> None:
     for confidence in (0.8, 0.95):
         held, _ = coverage(figure, exact, Accuracy(epsilon=epsilon, confidence=confidence))
         assert held >= confidence - SLACK
+
+
+@pytest.mark.parametrize("exact", [(0, 1), (90, 1), (-90, 2), (20, 5), (2_000, 30), (100_000, 90)])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_margins_of_ratios_hold_where_they_are_shown(
+    exact: tuple[int, int], epsilon: float
+) -> None:
+    """However few rows divide: a margin is not there by chance."""
+    held, given = coverage(ratio(100), exact, Accuracy(epsilon=epsilon))
+    assert given > 0.49
+    assert (1 - held) / given <= 0.05 + SLACK
+
+
+def test_a_divisor_that_is_smaller_than_was_said_is_noticed() -> None:
+    """The negative control: of a divisor of 1 that is said to be 20 or more."""
+    figure = replace(ratio(1), smallest=Fraction(20))
+    held, given = coverage(figure, (300, 1), Accuracy(epsilon=1.0))
+    assert (1 - held) / given > 0.05 + SLACK
 
 
 @pytest.mark.parametrize("name", ["a large count", "a share of none", "a mean of many"])

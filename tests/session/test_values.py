@@ -128,16 +128,28 @@ def test_values_of_no_rows_are_exact_and_free(database: Path) -> None:
 
 
 def test_values_without_any_margin_promise_nothing(database: Path) -> None:
-    """A ratio of nothing: no ward has such rows, so what it is divided by may be 0."""
-    query = "SELECT ward, sum(cost) / sum(age) AS r FROM patients WHERE {} GROUP BY ward"
+    """What is divided by may be below 0, and is nearly 0: no interval holds."""
+    query = "SELECT ward, sum(cost) / sum({}) AS r FROM patients WHERE {} GROUP BY ward"
     with seeded(database, 3) as db:
-        few = answered(db.sql(query.format("age > 200"), epsilon=0.5))
-        many = answered(db.sql(query.format("age > 2"), epsilon=0.5))
-    assert all(margins[1] is None for margins in few.margins)
-    assert few.privacy.sentence == few.privacy.guarantee
-    assert few.privacy.sentence.endswith("nothing is promised of them.")
+        nearly = answered(db.sql(query.format("age - 60", "age > 200"), epsilon=0.5))
+        many = answered(db.sql(query.format("age", "age > 2"), epsilon=0.5))
+    assert all(margins[1] is None for margins in nearly.margins)
+    assert any("what it is divided by may be 0" in notice for notice in nearly.notices)
+    assert not many.notices
+    assert nearly.privacy.sentence == nearly.privacy.guarantee
+    assert nearly.privacy.sentence.endswith("nothing is promised of them.")
     assert many.margins[0][1] is not None
     assert "within its margin" in many.privacy.sentence
+
+
+def test_a_ratio_of_few_rows_has_a_margin_that_is_as_wide_as_it_must_be(database: Path) -> None:
+    """Sums of nothing: whoever is shown has a margin, which reaches down to a divisor of 1."""
+    query = "SELECT ward, sum(cost) / sum(age) AS r FROM patients WHERE age > 200 GROUP BY ward"
+    with seeded(database, 3) as db:
+        few = answered(db.sql(query, epsilon=0.5))
+    shown = [(row[1], m[1]) for row, m in zip(few.rows, few.margins, strict=True) if row[1]]
+    assert shown
+    assert all(margin is not None and margin > 1000 for _, margin in shown)
 
 
 def test_single_rows_are_never_asked_for(database: Path) -> None:

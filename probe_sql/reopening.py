@@ -39,7 +39,10 @@ def kept(session: Connection, query: str) -> str | None:
     database = session._database
     groups = database.backend.groups(plan.scan)
     replay = Again(database, session.analyst).find(plan.among(groups), groups)
-    return None if replay is None else replay.kept.name
+    if replay is None or replay.told.made:
+        return None
+    [answer] = replay.kept
+    return answer.name
 
 
 def kept_names(session: Connection) -> Mapping[int, str]:

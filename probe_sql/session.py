@@ -318,7 +318,8 @@ class Connection:
         again = Again(self._database, self.analyst)
         free = again.told(plan, groups)
         sharper = again.sharper(plan, groups) if free is None else None
-        return replace(explain(plan, groups, free), sharper=sharper)
+        offer = again.offer(plan, groups) if free is None else None
+        return replace(explain(plan, groups, free), sharper=sharper, offer=offer)
 
     @property
     def budget(self) -> BudgetState:

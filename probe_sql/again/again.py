@@ -5,34 +5,41 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 
+from probe_sql.again.following import followed
 from probe_sql.again.keeping import Keeping, Start, usable
 from probe_sql.again.matching import outcome_for
 from probe_sql.again.record import Record
+from probe_sql.algorithms.record import up
 from probe_sql.algorithms.values import prices
 from probe_sql.answer.content import Replayed
 from probe_sql.database import Database
-from probe_sql.errors import OperationalError
+from probe_sql.errors import OperationalError, ProbeError
 from probe_sql.ledger import Kept, Saving
 from probe_sql.measuring import Outcome
-from probe_sql.plan.explain_costs import Sharper, sharper_loss
+from probe_sql.plan.explain_costs import Offer, Sharper, sharper_loss
 from probe_sql.plan.identity import Surroundings
-from probe_sql.plan.plan import Plan
+from probe_sql.plan.plan import Plan, replanned
+from probe_sql.text import normal_name
 from probe_sql.vault.gradual import next_level
 from probe_sql.vault.sources import FRAMES
+
+_WIDEST = 1e15  # a margin that is none: wider than any that noise needs
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """An answer that is given again: what was decided, in the numbers of `plan`.
 
-    The plan is the one that asks now, with the confidence that was promised then.
+    The plan is the one that asks now, with the confidence that was promised then; `kept` are the
+    answers that it is, or follows from.
     """
 
-    kept: Kept
+    kept: tuple[Kept, ...]
     plan: Plan
     outcome: Outcome
     told: Replayed
@@ -57,27 +64,64 @@ class Again:
         Raises what asking would, but for the budget: what today's policy or a lock refuses is not
         given again.
         """
+        known = []
+        for kept, was in self._kept(plan):
+            outcome = outcome_for(plan, groups, was)
+            if outcome is not None:
+                return self._replay(plan, kept, was, outcome)
+            known.append((kept, was))
+        found = self._follow(plan, groups, known)
+        return None if found is None else found[0]
+
+    def _kept(self, plan: Plan) -> Iterator[tuple[Kept, Record]]:
+        """What is kept of a question, as far as it may be given again; answers before denials."""
         question = None if plan.accuracy.fresh else self._question(plan)
         if question is None:
-            return None
+            return
         answers = self._database.ledger.answers
-        found = answers.find(question, self._analyst)
+        found = [kept for kept in answers.find(question, self._analyst) if self._current(kept)]
         for kept in sorted(found, key=lambda one: one.outcome == "denied"):
-            if not self._current(kept):
-                continue
             body = answers.read(kept)
             was = None if body is None else Record.load(body)
-            outcome = None if was is None else outcome_for(plan, groups, was)
-            if was is None or outcome is None:
-                continue
-            return self._replay(plan, kept, was, outcome)
+            if was is not None:
+                yield kept, was
+
+    def _follow(
+        self, plan: Plan, groups: int, known: Sequence[tuple[Kept, Record]]
+    ) -> tuple[Replay, Mapping[str, float]] | None:
+        """The values of a plan as they follow from kept answers about the same data, and the
+        margins of its columns.
+
+        Privacy: whether the data are the same is said by public facts, and no more than a replay is
+        told: to compare what was kept of their bytes would tell whether a row changed.
+        """
+        about: dict[tuple[str, str], list[tuple[Kept, Record]]] = {}
+        for kept, was in known if plan.figures else ():
+            about.setdefault(self._about(kept, was), []).append((kept, was))
+        for same in about.values():
+            follows = followed(plan, groups, [was for _, was in same])
+            if follows is not None:
+                used = tuple(same[place][0] for place in follows.places)
+                on = " and ".join(sorted({kept.time[:10] for kept in used}))
+                told = Replayed(on, used[0].version, self._reuse.version, made=True)
+                return Replay(used, follows.plan, follows.outcome, told), follows.margins
         return None
+
+    def _about(self, kept: Kept, was: Record) -> tuple[str, str]:
+        """What public facts say of the data of an answer: equal where they are the same."""
+        if kept.version is not None:
+            return "version", kept.version
+        if self._reuse.on_change == "ask" and kept.state is not None:
+            return "state", kept.state
+        if was.opening is not None:
+            return "opening", was.opening
+        return "answer", str(kept.number)
 
     def _replay(self, plan: Plan, kept: Kept, was: Record, outcome: Outcome) -> Replay:
         if plan.figures:
             accuracy = replace(plan.accuracy, confidence=was.asked["confidence"])
             plan = replace(plan, accuracy=accuracy)
-        return Replay(kept, plan, outcome, self._told(kept))
+        return Replay((kept,), plan, outcome, self._told(kept))
 
     def named(self, name: str) -> tuple[Kept, Record] | None:
         """A kept answer by the name that links have for it, where this analyst may be given it.
@@ -117,8 +161,9 @@ class Again:
         return None if replay is None else replay.told.words
 
     def count(self, replay: Replay) -> None:
-        """Have the ledger count that an answer was given again."""
-        self._database.ledger.answers.count(replay.kept, self._analyst)
+        """Have the ledger count that an answer was given again, or what followed from it."""
+        for kept in replay.kept:
+            self._database.ledger.answers.count(kept, self._analyst)
 
     def keeping(self, plan: Plan, groups: int) -> Keeping:
         """What this query goes on from, and what will be kept of it; to be made before a scan."""
@@ -148,6 +193,33 @@ class Again:
         if not keeping.starts or loss >= sharper_loss(plan, groups, {}):
             return None
         return Sharper(max(start.on for start in keeping.starts), loss)
+
+    def offer(self, plan: Plan, groups: int) -> Offer | None:
+        """Wider margins at which what is kept answers a plan, free.
+
+        None where there are none, or whoever asks may not know. Utility: what is offered was
+        tried: asked so, it is free, unless the owner or the room of answers intervene.
+        """
+        names = [normal_name(figure.name) for figure in plan.figures]
+        if not names or plan.accuracy.fresh:
+            return None
+        try:
+            wide = self._with_margins(plan, dict.fromkeys(names, _WIDEST))
+            found = self._follow(wide, groups, list(self._kept(plan)))
+            if found is None:
+                return None
+            margins = {normal_name(name): float(up(m)) for name, m in found[1].items()}
+            if not all(0 < each < _WIDEST for each in margins.values()):
+                return None
+            replay = self.find(self._with_margins(plan, margins), groups)
+        except ProbeError:
+            return None
+        return None if replay is None else Offer(margins, replay.told.words)
+
+    def _with_margins(self, plan: Plan, margins: Mapping[str, float]) -> Plan:
+        """The same query with these margins alone."""
+        accuracy = replace(plan.accuracy, margin=None, margins=MappingProxyType(dict(margins)))
+        return replace(replanned(plan, accuracy, self._database.policy), told=plan.told)
 
     def _starts(self, plan: Plan, chains: Mapping[int, str], groups: int) -> Iterator[Start]:
         """The heads of chains that were drawn of the same data, as far as that is public, and that

@@ -8,12 +8,13 @@ before the scan, says so too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from probe_sql.again.record import Head, record
+from probe_sql.again.record import Head, Measured, record
+from probe_sql.algorithms.values import prices
 from probe_sql.database import Database
 from probe_sql.ledger import Saving, Taken
 from probe_sql.measuring import Ints, Outcome
@@ -101,13 +102,28 @@ class Keeping:
         plan, saving = self._plan, self._saving
         if saving is None or (outcome.status == "denied" and plan.figures):
             return None
-        said = record(plan, outcome)
+        said = replace(record(plan, outcome), measured=tuple(self._measured(outcome, meter)))
         if self._content is not None and outcome.status == "answered":
             heads = self._heads(outcome, meter)
             content, opening = self._content.digest, self._content.opening
             said = replace(said, heads=heads, content=content, opening=opening)
         state = self._before if self._state() == self._before else None
         return replace(saving, body=said.dump(), state=state, heads=tuple(said.heads))
+
+    def _measured(self, outcome: Outcome, meter: VaultMeter) -> Iterator[Measured]:
+        """Where the record has each measure that was drawn once for all groups, and its level."""
+        plan = self._plan
+        task = plan.outline(outcome.returned.size)
+        whole = prices(task).whole(task) if outcome.shown else frozenset()
+        for figure in plan.figures if whole else ():
+            for index, part in enumerate(figure.parts):
+                level, form = meter.level(part.measure), plan.form(part.measure)
+                values = outcome.shown[figure.output].parts[index]
+                if part.measure not in whole or level is None or form is None:
+                    continue
+                if usable(values):
+                    digest = plan.figure_identity(figure)
+                    yield Measured(form, part.delta, digest, index, level)
 
     def _heads(self, outcome: Outcome, meter: VaultMeter) -> dict[str, Head]:
         """Where the record has the value of each chain, and at which level it was drawn."""

@@ -114,15 +114,13 @@ def _values(plan: Plan, groups: int, found: Record) -> Outcome | None:
     shown: dict[int, Shown] = {}
     for figure in plan.figures:
         column = found.columns.get(plan.figure_identity(figure))
-        if column is None or not _as_fine(plan, figure, price(figure), column, was):
+        if column is None or not as_fine(plan, figure, price(figure), column, was):
             return None
         shown[figure.output] = column.shown
     return replace(found.outcome(), shown=shown)
 
 
-def _as_fine(
-    plan: Plan, figure: Figure, price: tuple[float, ...], column: Column, was: Any
-) -> bool:
+def as_fine(plan: Plan, figure: Figure, price: tuple[float, ...], column: Column, was: Any) -> bool:
     """Whether a column was drawn at least as finely as it would be now."""
     margin = plan.accuracy.margin_of(figure.name)
     if isinstance(margin, str) or isinstance(column.margin, str):

@@ -10,11 +10,13 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
+from probe_sql.algorithms.following import Form, Held
 from probe_sql.errors import AccuracyError
 from probe_sql.measuring import (
     Figure,
@@ -70,11 +72,26 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A measure that was drawn once for every group: its form over tallies, and where it is.
+
+    Privacy: the values are those of a column, raw, as they left the vault.
+    """
+
+    form: Form
+    delta: int
+    column: str
+    part: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """An answer, or a denial, as it was given: `values` and `columns` by their digests.
 
     `aside` is what a selection had set aside for values, which a denial depends on. `heads` are the
-    values that a later query may go on from, by chain; `content` is the keyed digest of the data
+    values that a later query may go on from, by chain; `measured` those from which other values may
+    follow; `content` is the keyed digest of the data
     that they are of, `opening` when their source was opened.
     """
 
@@ -95,6 +112,14 @@ class Record:
     heads: Mapping[str, Head] = field(default_factory=dict)
     content: str | None = None
     opening: str | None = None
+    measured: tuple[Measured, ...] = ()
+
+    def held(self) -> list[Held]:
+        """The measures of every group from which other values may follow."""
+        return [
+            Held(one.form, one.delta, one.level, self.columns[one.column].shown.parts[one.part])
+            for one in self.measured
+        ]
 
     def head(self, chain: str) -> tuple[Ints, float] | None:
         """The value of a chain in every group, with its level."""
@@ -161,6 +186,13 @@ class Record:
                 "heads": {chain: [*astuple(head)] for chain, head in self.heads.items()},
                 "content": self.content,
                 "opening": self.opening,
+                "measured": [
+                    [
+                        {tally: str(weight) for tally, weight in one.form.items()},
+                        *(one.delta, one.column, one.part, one.level),
+                    ]
+                    for one in self.measured
+                ],
             }
         )
 
@@ -196,6 +228,10 @@ class Record:
             was = said["peeled"]
             said["peeled"] = Peeled(was["groups"], was["reach"], tuple(was["ahead"]))
         said["heads"] = {chain: Head(*head) for chain, head in said.get("heads", {}).items()}
+        said["measured"] = tuple(
+            Measured({tally: Fraction(weight) for tally, weight in form.items()}, *rest)
+            for form, *rest in said.get("measured", [])
+        )
         return cls(**said)
 
 

@@ -7,6 +7,7 @@ for an integer s >= 1. `failure` is 1 - confidence. docs/proofs/values.md has th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -66,14 +67,14 @@ def mean_epsilon(width: Fraction, failure: float, delta: int) -> float:
     return high
 
 
-def sum_width(rate: float, weights: Mapping[int, int], failure: float) -> float:
-    """An h with P(|sum of w V| > h) <= failure, for independent V of one rate epsilon/delta.
+def sum_width(noises: Mapping[tuple[float, float], int], failure: float) -> float:
+    """An h with P(|sum of w V| > h) <= failure, for independent V.
 
-    `weights` says how many there are of each weight w > 0.
+    `noises` says how many there are of each weight w > 0 and rate epsilon/delta.
     Utility: P(S >= h) <= E[e^(l S)] e^(-l h) for every l > 0, and the moments are those of
     independent noise: each l gives an h that holds, and the least of those that are tried is taken.
     """
-    most = rate / max(weights)
+    most = min(rate / weight for weight, rate in noises)
 
     def width(share: float) -> float:
         level = share * most
@@ -84,7 +85,7 @@ def sum_width(rate: float, weights: Mapping[int, int], failure: float) -> float:
                 - math.log(-math.expm1(weight * level - rate))
                 - math.log(-math.expm1(-weight * level - rate))
             )
-            for weight, number in weights.items()
+            for (weight, rate), number in noises.items()
         )
         return (math.log(2 / failure) + moments) / level
 
@@ -96,6 +97,32 @@ def sum_width(rate: float, weights: Mapping[int, int], failure: float) -> float:
         else:
             low = left
     return width(math.exp(high)) * (1 + 1e-9)
+
+
+def mixed_width(noises: Sequence[tuple[float, float]], failure: float) -> float:
+    """An h with P(|sum of w V| > h) <= failure, for a few independent V.
+
+    `noises` are the weight w > 0 and the rate epsilon/delta of each.
+    Utility: as in `joint_widths`, such a sum passes h with at most the product of the c times the
+    probability for the continuous X. For X of different scales b that is the sum over them of
+    e^(-h/b) times the product of b^2/(b^2 - a^2) over the other scales a. Scales that are nearly
+    equal are moved apart, upward: wider noise passes more often. Where moments bound the sum more
+    tightly (`sum_width`), that is taken.
+    """
+    scales: list[float] = []
+    for scale in sorted(weight / rate for weight, rate in noises):
+        scales.append(max(scale, scales[-1] * 1.05) if scales else scale)
+    excess = math.prod(2 / (1 + math.exp(-rate)) for _, rate in noises)
+    shares = [math.prod(b * b / (b * b - a * a) for a in scales if a != b) for b in scales]
+
+    def tail(h: float) -> float:
+        return excess * sum(s * math.exp(-h / b) for s, b in zip(shares, scales, strict=True))
+
+    low, high = 0.0, sum_width(Counter(noises), failure)
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if tail(middle) <= failure else (middle, high)
+    return high * (1 + 1e-9)
 
 
 def total_width(epsilon: float, deltas: Sequence[int], failure: float) -> int:

@@ -16,24 +16,33 @@ class Replayed:
     """That an answer is given again: the date of its draw, and the owner's words for the data.
 
     `version` was in force then, `current` is now; either is None where the owner says nothing.
+    `made`: it was not given so before, but follows from what was.
     """
 
     on: str
     version: str | None = None
     current: str | None = None
+    made: bool = False
 
     @property
     def words(self) -> str:
         """Of when and of which data it is."""
+        given = "follows from what was answered on" if self.made else "answered on"
         if self.version is None and self.current is None:
-            return f"answered on {self.on}; the data may have changed since"
-        about = f"answered on {self.on}, about the data {self.version or 'before'}"
+            return f"{given} {self.on}; the data may have changed since"
+        about = f"{given} {self.on}, about the data {self.version or 'before'}"
         return about if self.version == self.current else f"{about}, not {self.current}"
+
+    @property
+    def short(self) -> str:
+        """Why it was free."""
+        return f"it follows from answers of {self.on}" if self.made else f"a replay of {self.on}"
 
     @property
     def sentence(self) -> str:
         """What stands under the answer."""
-        return f"This is a replay, free: {self.words}. fresh = true asks anew, and pays."
+        what = "This is free: it" if self.made else "This is a replay, free:"
+        return f"{what} {self.words}. fresh = true asks anew, and pays."
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _cost(answer: Content) -> Html:
     privacy = answer.privacy
     cost = f"Cost ε {price(privacy.epsilon)} of at most {limit(privacy.epsilon_max)}"
     if privacy.replay is not None:
-        cost = f"This was free, a replay of {privacy.replay.on}"
+        cost = f"This was free, {privacy.replay.short}"
     text = f"{cost}. Left: ε {price(privacy.remaining)}."
     if answer.confidence is not None and answer.rows:
         text += f" Margins hold with {percent(answer.confidence)} confidence, each by itself."

@@ -78,7 +78,7 @@ def summary(answer: Content) -> str:
     groups = counted(answer)
     cost = f"Cost ε {price(privacy.epsilon)} of at most {limit(privacy.epsilon_max)}"
     if privacy.replay is not None:
-        cost = f"This was free, a replay of {privacy.replay.on}"
+        cost = f"This was free, {privacy.replay.short}"
     left = f"ε {price(privacy.remaining)} remains"
     if answer.status == "denied":
         reason, found, remedies = getattr(answer, "reason", "").rpartition(" Try ")

@@ -37,11 +37,14 @@ class Source:
         times = Counter(rows)
         if len(times) == 1:
             return float(margin * len(rows))
+        if self.answer.privacy.replay is not None and self.answer.privacy.replay.made:
+            return None  # its noise has another law
         unit = float(abs(part.factor))
         failure = (1 - confidence) / figure.among
         widest = amount_epsilon(Fraction(round(margin / unit)), failure, part.delta)
         rate = widest / part.delta * (1 - 1e-9)  # `amount_epsilon` rounds up
-        return unit * sum_width(rate, Counter(times.values()), failure)
+        noises = {(float(w), rate): n for w, n in Counter(times.values()).items()}
+        return unit * sum_width(noises, failure)
 
 
 def listed(text: Any) -> list[int]:

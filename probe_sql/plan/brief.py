@@ -142,6 +142,12 @@ def brief_lines(
 
 
 def _price(explanation: Explanation, remaining: float | None) -> str:
+    """What asking costs, and at which margins it would cost nothing."""
+    text = _asked(explanation, remaining)
+    return text if explanation.offer is None else f"{text} But {explanation.offer.words}."
+
+
+def _asked(explanation: Explanation, remaining: float | None) -> str:
     plan, worst = explanation.plan, explanation.epsilon_worst
     if plan.decided_free:
         return "Costs nothing: public facts decide it."

@@ -13,7 +13,7 @@ from probe_sql.logic import And, Constant, Formula, Leaf, render
 from probe_sql.loss import Loss
 from probe_sql.markup import tag
 from probe_sql.plan.doubt import Doubt, chart, doubt
-from probe_sql.plan.explain_costs import Sharper, spent_on, unminimised, worst
+from probe_sql.plan.explain_costs import Offer, Sharper, spent_on, unminimised, worst
 from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
 from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.person import PersonCosts, person_costs
@@ -28,7 +28,8 @@ class Explanation:
 
     `first_loss` is of these, `written_loss` of those that HAVING as written would take,
     `worst_loss` the most that can be charged. `free` says of when an answer is that would be given
-    again, `sharper` from which values it would go on; the rest is about asking anew.
+    again, `sharper` from which values it would go on, `offer` at which wider margins it would be
+    free; the rest is about asking anew.
     """
 
     plan: Plan
@@ -44,6 +45,7 @@ class Explanation:
     values: tuple[ValueCost, ...] = ()
     free: str | None = None
     sharper: Sharper | None = None
+    offer: Offer | None = None
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -190,6 +192,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
         "free": explanation.free,
         "sharper": None if explanation.sharper is None else explanation.sharper.as_dict(),
+        "offer": None if explanation.offer is None else explanation.offer.as_dict(),
         "epsilon_first": explanation.epsilon_first,
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_loss.epsilon,
@@ -271,6 +274,8 @@ def as_text(explanation: Explanation) -> str:
         lines.append(f"free        {explanation.free}; asked anew it costs what follows")
     if explanation.sharper is not None:
         lines.append(f"sharper     {explanation.sharper.words}; asked anew it costs what follows")
+    if explanation.offer is not None:
+        lines.append(f"kept        {explanation.offer.words}")
     if plan.query.having_text:
         lines += [
             f"HAVING      {plan.query.having_text}",

@@ -34,6 +34,30 @@ class Sharper:
         return {"on": self.on, "epsilon": self.loss.epsilon}
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Margins at which what is kept answers, free: by column, with what is kept."""
+
+    margins: Mapping[str, float]
+    told: str
+
+    @property
+    def words(self) -> str:
+        """For EXPLAIN: the clause to ask with."""
+        named = ", ".join(f"{_name(name)} = {each:g}" for name, each in self.margins.items())
+        return f"margin = ({named}) would be free: {self.told}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {"margins": dict(self.margins), "told": self.told}
+
+
+def _name(name: str) -> str:
+    """A name as the clause takes it."""
+    plain = name.isascii() and name.isidentifier()
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
 def sharper_loss(plan: Plan, groups: int, steps: Mapping[int, float]) -> Loss:
     """What values cost, of whose measures some go on from released ones and cost `steps`."""
     most = prices(plan.outline(groups)).most

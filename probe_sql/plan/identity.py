@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 
 from probe_sql.errors import InternalError
 from probe_sql.logic.formula import Constant, Formula, interpret
@@ -141,6 +142,27 @@ def measure(scan: Scan, number: int) -> str:
     return hashlib.sha256(encode(parts)).hexdigest()
 
 
+def form(scan: Scan, number: int) -> dict[str, Fraction] | None:
+    """Write a measure as a combination of tallies, which go by their digests.
+
+    Within one question the same digests are the same numbers. None for a measure that is none: a
+    rank, what a guard cuts off, or what public columns multiply.
+    """
+    if number >= len(scan.measures):
+        return None
+    found, owners = scan.measures[number], _owners(scan.relation)
+    if found.guards or any(term.multiplier is not None for term in found.terms):
+        return None
+    weights: dict[str, Fraction] = {}
+    for term in found.terms:
+        one = scan.tallies[term.tally]
+        columns = _columns(_read_by(one), scan, owners)
+        parts: Value = (_VERSION, "tally", columns, _weight(one, _writer(owners)))
+        digest = hashlib.sha256(encode(parts)).hexdigest()
+        weights[digest] = weights.get(digest, Fraction(0)) + term.coefficient
+    return {digest: weight for digest, weight in weights.items() if weight}
+
+
 def figure(scan: Scan, value: Figure) -> str:
     """Give the digest of a value that is shown: within one question, of what and how it is made.
 
@@ -156,9 +178,8 @@ def figure(scan: Scan, value: Figure) -> str:
     else:
         owners = _owners(scan.relation)
         ranking = scan.rankings[value.rank.ranking]
-        read = [s for s in (ranking.argument, ranking.filter, ranking.present) if s is not None]
         weight = _weight(ranking, _writer(owners))
-        made = (_columns(read, scan, owners), weight, value.rank.share)
+        made = (_columns(_read_by(ranking), scan, owners), weight, value.rank.share)
     parts: Value = (_VERSION, "figure", _fields(value, left_out), made)
     return hashlib.sha256(encode(parts)).hexdigest()
 
@@ -323,11 +344,15 @@ def _frame(scan: Scan) -> Iterator[Scalar]:
 def _behind(scan: Scan, value: MeasureSql) -> Iterator[Scalar]:
     """Every expression that a measure is made of."""
     for number in (*(term.tally for term in value.terms), *value.guards):
-        tally = scan.tallies[number]
-        yield from (v for v in (tally.argument, tally.filter, tally.present) if v is not None)
+        yield from _read_by(scan.tallies[number])
     yield from (t.multiplier.scalar for t in value.terms if t.multiplier is not None)
     if isinstance(value.guard_threshold, Threshold):
         yield from _of_threshold(value.guard_threshold)
+
+
+def _read_by(value: Tally) -> list[Scalar]:
+    """Every expression of a tally."""
+    return [v for v in (value.argument, value.filter, value.present) if v is not None]
 
 
 def _of_threshold(line: Threshold | None) -> Iterator[Scalar]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -214,6 +215,10 @@ class Plan:
         """Give the digest of a measure, for comparison within one question."""
         return identity.measure(self.scan, measure)
 
+    def form(self, measure: int) -> dict[str, Fraction] | None:
+        """Write a measure over tallies by their digests, for comparison within one question."""
+        return identity.form(self.scan, measure)
+
     def chain(self, measure: int, surroundings: Surroundings) -> str:
         """Give the digest of a measure in every group: equal for all questions that measure it."""
         return identity.chain(self.scan, measure, surroundings)
@@ -289,6 +294,11 @@ def plan_bound(
         return plan
     except ProbeError as error:
         raise error.located(query.sql)  # noqa: B904 - the same error, with its text
+
+
+def replanned(plan: Plan, accuracy: Accuracy, policy: Policy) -> Plan:
+    """Plan the same query anew, under other options."""
+    return _plan(plan.query, accuracy, plan.engine, policy.prices())
 
 
 def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: Budget) -> Plan:

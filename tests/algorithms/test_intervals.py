@@ -119,7 +119,7 @@ def test_a_sum_stays_within_its_width(weights: dict[int, int], rate: float, fail
         for _ in range(number):
             law = np.convolve(law, one)[reach:-reach]
     beyond = np.abs(np.arange(-reach, reach + 1))
-    width = sum_width(rate, weights, failure)
+    width = sum_width({(weight, rate): n for weight, n in weights.items()}, failure)
     assert law[beyond > width].sum() <= failure
     assert law[beyond > 0.4 * width - max(weights)].sum() > failure
 

@@ -272,6 +272,7 @@ def test_noisy_facts_alone_are_kept(source: Path) -> None:
         "heads",
         "content",
         "opening",
+        "measured",
     }
 
 

@@ -18,6 +18,8 @@ from probe_sql.policy import parse_policy
 from probe_sql.session import Connection, Spark, connect
 from tests.engines.session import SparkFiles, missing, session
 
+pytestmark = pytest.mark.engines
+
 PEOPLE, IN, CODES = 300, 12, 20
 POLICY = """
 [budget]

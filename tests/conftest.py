@@ -36,16 +36,17 @@ settings.load_profile("ci")
 SERVERS = ("test_spark", "test_postgres", "test_browser")
 
 
-class OneServer(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Every test by itself to whoever is free, but those of one server together."""
+class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """The tests of a file to one worker, which makes once what they share; those of a server too."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0].rpartition("/")[2]
-        return next((name for name in SERVERS if file.startswith(name)), nodeid)
+        path = nodeid.partition("::")[0]
+        file = path.rpartition("/")[2]
+        return next((name for name in SERVERS if file.startswith(name)), path)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneServer | None:
-    return OneServer(config, log) if config.getoption("dist") == "load" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
+    return ByFile(config, log) if config.getoption("dist") == "load" else None
 
 
 FIGURES = ("benchmarks", "datasets")

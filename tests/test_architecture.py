@@ -12,6 +12,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,11 @@ def allowed_rooms(room: str) -> set[str]:
     return set(ROOMS[: ROOMS.index(room) + 1])
 
 
+@cache  # one look at a file serves all tests of imports
+def imports_of(source: str, module: str, is_package: bool) -> tuple[tuple[int, str], ...]:
+    return tuple(imported_names(ast.parse(source), module, is_package))
+
+
 def imported_names(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
     """Yield (line, dotted name) for every import of `module`; '?' for one not literal."""
     package = module if is_package else module.rpartition(".")[0]
@@ -193,7 +199,7 @@ def violations(source: str, path: str) -> list[str]:
     if room not in {*ROOMS, *ONLY}:
         return [f"{path}: {room} is not a room"]
     found = []
-    for line, name in imported_names(ast.parse(source), module, is_package):
+    for line, name in imports_of(source, module, is_package):
         problem = complaint(name, room)
         if problem is not None:
             found.append(f"{path}:{line}: {name}: {problem}")
@@ -308,9 +314,8 @@ def room_imports(room: str) -> dict[str, set[str]]:
     }
     found: dict[str, set[str]] = {}
     for module, file in files.items():
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        is_package = module.endswith(".__init__")
-        names = imported_names(tree, module.removesuffix(".__init__"), is_package)
+        source, is_package = file.read_text(encoding="utf-8"), module.endswith(".__init__")
+        names = imports_of(source, module.removesuffix(".__init__"), is_package)
         # `from package.module import name` and `from package import module` both mean the module.
         wanted = {part for _, name in names for part in (name, name.rpartition(".")[0])}
         found[module] = {other for other in files if other in wanted and other != module}
@@ -346,8 +351,10 @@ def test_no_module_outside_their_room_names_an_algorithm() -> None:
     named = re.compile(rf"\b({'|'.join(map(re.escape, NAMES))})\b(?!-)")
     found = {}
     for file in python_files(PACKAGE):
-        room = file.relative_to(PACKAGE).parts[0]
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        room, source = file.relative_to(PACKAGE).parts[0], file.read_text(encoding="utf-8")
+        if not named.search(source):
+            continue
+        tree = ast.parse(source)
         prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         texts = {
             match
@@ -372,69 +379,6 @@ def test_only_the_walk_spends() -> None:
         if steps.search(re.sub(r"class \w+\(VaultMeter\)", "", file.read_text(encoding="utf-8")))
     }
     assert found == {"probe_sql/walk.py"}
-
-
-# Numbers that privacy rests on, each with its one owner.
-OWNED = {
-    2**61: "measuring.py",
-    2**50: "plan/weights.py",
-    2**40: "plan/weights.py",
-    10**7: "sql/keys.py",
-    5760: "sql/forms/call.py",  # one of the characters that are trimmed
-}
-
-
-def numbers_in(source: str) -> set[int]:
-    """The integers that a file writes down, as `2**40` and `1 << 40` too."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            found.add(node.value)
-        elif isinstance(node, ast.BinOp):
-            match node:
-                case ast.BinOp(ast.Constant(int(a)), ast.Pow(), ast.Constant(int(b))) if b < 99:
-                    found.add(a**b)
-                case ast.BinOp(ast.Constant(int(a)), ast.LShift(), ast.Constant(int(b))) if b < 99:
-                    found.add(a << b)
-    return found
-
-
-def test_every_constant_that_privacy_rests_on_has_one_owner() -> None:
-    owners: dict[int, list[str]] = {number: [] for number in OWNED}
-    for file in python_files(PACKAGE):
-        for number in numbers_in(file.read_text(encoding="utf-8")) & set(OWNED):
-            owners[number].append(file.relative_to(PACKAGE).as_posix())
-    assert owners == {number: [owner] for number, owner in OWNED.items()}
-
-
-def test_names_are_guessed_in_one_way() -> None:
-    guessing = [
-        file.relative_to(PACKAGE).as_posix()
-        for file in python_files(PACKAGE)
-        if "difflib" in file.read_text(encoding="utf-8")
-    ]
-    assert guessing == ["text.py"]
-
-
-SHAPES = ("Atom", "Task", "Draw", "Ints", "Floats", "Mask")  # of the contract with the vault
-
-
-def declared_in(source: str) -> set[str]:
-    """The classes and the names that a file gives a value at its top level."""
-    body = ast.parse(source).body
-    names = {node.name for node in body if isinstance(node, ast.ClassDef)}
-    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
-    return names | {target.id for target in targets if isinstance(target, ast.Name)}
-
-
-def test_the_shapes_between_plan_and_vault_are_declared_once() -> None:
-    owners: dict[str, list[str]] = {shape: [] for shape in SHAPES}
-    for file in python_files(PACKAGE):
-        for name in declared_in(file.read_text(encoding="utf-8")):
-            for shape in SHAPES:
-                if name == shape or (shape == "Atom" and name.endswith(("Atom", "AtomSpec"))):
-                    owners[shape].append(file.relative_to(PACKAGE).as_posix())
-    assert owners == {shape: ["measuring.py"] for shape in SHAPES}
 
 
 def test_no_file_is_too_long_to_read() -> None:

@@ -23,6 +23,7 @@ def test_every_survivor_is_explained_in_a_sentence() -> None:
         assert reason.endswith(".")
 
 
+@pytest.mark.slow
 def test_enough_of_those_that_were_killed_are_still_there() -> None:
     """Else the sample of every change would shrink unseen; `--write` notes them anew."""
     read = table()

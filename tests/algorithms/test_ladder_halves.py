@@ -84,10 +84,10 @@ def test_few_levels_are_tested_where_many_groups_are_undecided() -> None:
 
 def test_leaps_cost_next_to_nothing() -> None:
     """The epsilon of many runs, with leaps and without."""
-    many = climb(SPREAD, FPR, 150, np.random.default_rng(2), reach=4000.0)
-    slow = climb(SPREAD, FPR, 150, np.random.default_rng(3), reach=4000.0, leaps=False)
+    many = climb(SPREAD, FPR, 60, np.random.default_rng(2), reach=4000.0)
+    slow = climb(SPREAD, FPR, 60, np.random.default_rng(3), reach=4000.0, leaps=False)
     assert many.looks.mean() < slow.looks.mean() / 2
-    error = np.hypot(many.epsilon.std(), slow.epsilon.std()) / 150**0.5
+    error = np.hypot(many.epsilon.std(), slow.epsilon.std()) / 60**0.5
     assert many.epsilon.mean() < 1.1 * slow.epsilon.mean() + 3 * error
 
 

@@ -206,7 +206,7 @@ def test_the_only_open_one_is_false_as_seldom_as_the_others_make_up_for(true: in
     promise = replace(ALONE, lost=0.0)
     y = np.concatenate((np.full(true, 10**6), np.zeros(1), np.full(20, -(10**6)))).astype(np.int64)
     levels = every(levels_of(groups=y.size, reach=40, miss=0.05))
-    rng, shape = np.random.default_rng(5), (4000, y.size)
+    rng, shape = np.random.default_rng(5), (1500, y.size)
     walk = Walk(shape, [Watch(promise, shape, replace(TUNING, margin=1e6))])
     for level, noise in zip(levels[:-1], _chain_of(rng, shape, levels[:-1]), strict=True):
         kept = replace(level, settle=10**9, kill=10**5, look=1e-300, apart=10**5)
@@ -214,7 +214,7 @@ def test_the_only_open_one_is_false_as_seldom_as_the_others_make_up_for(true: in
     assert walk.fixed[:, true].all()
     false = walk.returned[:, true].mean()
     bound = 0.1 * true / 0.9
-    assert false <= bound + 4 * math.sqrt(false / 4000)
+    assert false <= bound + 4 * math.sqrt(false / 1500)
     assert false > 0.8 * min(bound, 0.9)  # and it says something
 
 
@@ -247,10 +247,10 @@ def test_few_false_groups_are_settled_whatever_lies_near(name: str) -> None:
     y = np.concatenate((np.full(true, 300), below)).astype(np.int64)
     level = next(level for level in every(levels_of(groups=y.size)) if level.rate > 0.1)
     level = replace(level, stake=0.2)
-    x = y + laplace(np.random.default_rng(3), level.rate, (20_000, y.size))
+    x = y + laplace(np.random.default_rng(3), level.rate, (5_000, y.size))
     settled = settled_among(level, x)[:, true:].sum(-1)
     most = level.stake * (1 + true + TUNING.stray)
-    assert settled.mean() <= most + 4 * settled.std() / 20_000**0.5
+    assert settled.mean() <= most + 4 * settled.std() / 5_000**0.5
     assert settled_among(level, x)[:, :true].all()
     if len(below) == 20:  # the negative control: nobody looks at the others
         alone = settled_among(level, x.reshape(-1, 1)).reshape(x.shape)[:, true:].sum(-1)
@@ -273,13 +273,13 @@ def test_a_group_has_no_say_in_when_it_is_tested() -> None:
 
 def test_all_tests_of_the_last_one_open_together_drop_few() -> None:
     levels = every(levels_of(groups=1))
-    walk = Walk((20_000, 1), [])
-    noises = _chain(4, (20_000, 1), len(levels))
+    walk = Walk((5_000, 1), [])
+    noises = _chain(4, (5_000, 1), len(levels))
     for level, noise in zip(levels[:-1], noises, strict=False):
         unkilled = replace(level, kill=10**9, settle=10**9, look=0.05)
-        walk.step(unkilled, 1 + noise, np.zeros((20_000, 1)))
+        walk.step(unkilled, 1 + noise, np.zeros((5_000, 1)))
     dropped = walk.fixed.mean()
-    assert 0.02 < dropped < 0.05 + 4 * (0.05 * 0.95 / 20_000) ** 0.5
+    assert 0.02 < dropped < 0.05 + 4 * (0.05 * 0.95 / 5_000) ** 0.5
 
 
 def test_marks_tell_certain_from_possible() -> None:

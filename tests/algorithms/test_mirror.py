@@ -60,7 +60,7 @@ def test_false_groups_are_bounded_with_negatives_on_the_threshold(
     people = _unwanted(name)
     work, truth = people.task(replace(MIRROR, algorithm=algorithm)), people.truth()
     assert (_nearest_false_atom(people)[~truth] == 0).any()
-    rng, false, runs = np.random.default_rng(8), 0, 20
+    rng, false, runs = np.random.default_rng(8), 0, 10
     for _ in range(runs):
         outcome = algorithms.get(algorithm).run(work, meter(work, people.exact, rng))
         if outcome.status == "answered":
@@ -74,10 +74,10 @@ def test_a_mirror_that_forgets_to_swap_is_caught() -> None:
     people = _unwanted("one")
     work, truth = people.task(replace(MIRROR, algorithm="naive", primary="fnr")), people.truth()
     rng, false = np.random.default_rng(8), 0
-    for _ in range(20):
+    for _ in range(10):
         outcome = algorithms.get("naive").run(work, meter(work, people.exact, rng))
         false += int(np.count_nonzero(outcome.returned & ~truth))
-    assert rejected(false, 20 * int(np.count_nonzero(~truth)), ALPHA)
+    assert rejected(false, 10 * int(np.count_nonzero(~truth)), ALPHA)
 
 
 def test_apex_is_its_own_mirror_image() -> None:

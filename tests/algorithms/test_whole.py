@@ -37,7 +37,7 @@ def _drawn(
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.5])
 @pytest.mark.parametrize("name", CELLS)
 def test_errors_and_their_estimate(name: str, epsilon: float) -> None:
-    y, runs = CELLS[name], 2000
+    y, runs = CELLS[name], 500
     level = level_at(epsilon, 1, ALL.fnr, y.size)
     x, returned = _drawn(level, y, runs, 7)
     expected = alive(level, y)
@@ -57,11 +57,11 @@ def test_two_standard_errors_are_what_they_say(epsilon: float) -> None:
     """The estimate's own spread over runs, where no true group is near the line."""
     y = np.repeat([2000, 0, -5, -20], [50, 40, 60, 200])
     level = level_at(epsilon, 1, ALL.fnr, y.size)
-    x, returned = _drawn(level, y, 1500, 11)
+    x, returned = _drawn(level, y, 700, 11)
     found = [wrong_ones(level, row, mask) for row, mask in zip(x, returned, strict=True)]
     estimates = np.array([w.expected for w in found])
     truth = alive(level, y)[y <= 0].sum()
-    assert estimates.mean() == pytest.approx(truth, abs=5 * estimates.std() / math.sqrt(1500))
+    assert estimates.mean() == pytest.approx(truth, abs=5 * estimates.std() / math.sqrt(700))
     assert np.mean([w.error for w in found]) == pytest.approx(2 * estimates.std(), rel=0.1)
     inside = np.abs(estimates - truth) <= [w.error for w in found]
     assert inside.mean() > 0.92

@@ -73,13 +73,15 @@ class Bench:
         self.db = duckdb.connect(config={"threads": 1})
         columns = ", ".join(f"{p}_{n} {t}" for p, (n, t) in product("abc", TYPES.items()))
         self.db.execute(f"CREATE TABLE rows (g INTEGER, {columns})")
-        for i, j in product(range(SIZE), range(SIZE)):
-            sides = {"a": i, "b": j, "c": (7 * i + 3 * j) % SIZE}
-            row = ["1"]
-            for side, name in product("abc", TYPES):
-                values = VALUES[name]
-                row.append(f"CAST({values[sides[side] % len(values)]} AS {TYPES[name]})")
-            self.db.execute(f"INSERT INTO rows VALUES ({', '.join(row)})")
+        self.db.execute(f"CREATE TABLE side (i INTEGER, {', '.join(map(' '.join, TYPES.items()))})")
+        for i in range(SIZE):
+            row = [f"CAST({VALUES[n][i % len(VALUES[n])]} AS {t})" for n, t in TYPES.items()]
+            self.db.execute(f"INSERT INTO side VALUES ({i}, {', '.join(row)})")
+        self.db.execute(
+            "INSERT INTO rows SELECT 1, a.* EXCLUDE (i), b.* EXCLUDE (i), c.* EXCLUDE (i) "
+            f"FROM side a, side b, side c WHERE c.i = (7 * a.i + 3 * b.i) % {SIZE} "
+            "ORDER BY a.i, b.i"
+        )
         described = self.db.execute("DESCRIBE rows").fetchall()
         schema = {name: parse_type(type_) for name, type_, *_ in described}
         policy = parse_policy(policy_text()).with_types({"rows": schema})

@@ -73,7 +73,7 @@ def test_the_paper_s_example() -> None:
     assert read_once(result.formula)
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(raw_formulas(6, max_leaves=20))
 def test_equivalent_and_never_longer(formula: Formula) -> None:
     result = minimise(formula)
@@ -83,7 +83,7 @@ def test_equivalent_and_never_longer(formula: Formula) -> None:
         assert evaluate(result.formula, values) == evaluate(formula, values)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.integers(1, 10), st.randoms(use_true_random=False))
 def test_read_once_functions_come_out_read_once(size: int, source: random.Random) -> None:
     tree = random_read_once(range(size), source)
@@ -189,7 +189,7 @@ def test_endless_formulas_are_refused() -> None:
         minimise(Or((And((A, B)),) * 2501))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(raw_formulas(6, max_leaves=14))
 def test_pyeda_finds_the_same_two_level_forms(formula: Formula) -> None:
     pytest.importorskip("pyeda")

@@ -55,7 +55,7 @@ def moved(plan: Plan, rng: random.Random) -> list[float]:
 @pytest.mark.parametrize("outputs", LISTS)
 def test_no_row_loses_more_than_the_account_says(outputs: str) -> None:
     plan, rng = plan_of(outputs), random.Random(11)
-    for _ in range(8):
+    for _ in range(4):
         shares = moved(plan, rng)
         for _ in range(20):
             epsilons = [rng.choice([0.0, rng.random()]) for _ in shares]

@@ -165,7 +165,7 @@ PATHS = paths(tomllib.loads(FULL))
 
 
 @given(st.lists(st.tuples(st.sampled_from(PATHS), NAMES, VALUES, st.integers(0, 2)), max_size=3))
-@settings(max_examples=250)
+@settings(max_examples=80)
 def test_changes_to_a_sound_policy(
     changes: list[tuple[tuple[Any, ...], str, Any, int]],
 ) -> None:
@@ -188,7 +188,7 @@ def test_changes_to_a_sound_policy(
 
 
 @given(st.integers(0, len(FULL)), st.integers(0, 12), st.text(max_size=3))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_edits_of_the_text(start: int, length: int, new: str) -> None:
     outcome(FULL[:start] + new + FULL[start + length :])
 

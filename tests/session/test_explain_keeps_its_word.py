@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cache, partial
@@ -90,6 +90,7 @@ class Watched(Connection):
     losses: list[float]
 
 
+Forms = Mapping[str, tuple[str, ...]]
 Opened = Callable[[str], AbstractContextManager[Watched]]
 
 
@@ -161,16 +162,21 @@ def differences(explained: Explanation, answer: Answer, losses: list[float]) -> 
 
 
 CELLS = list(product(NAMES, ("fnr", "fpr"), ("rate", "group"), UNITS))
+ASKED = {"row": (BARE, REPEATED), "person": (ALONE, SHOWN)}
+OTHERS = {"row": ASKED["person"], "person": ASKED["row"]}
+FORMS = [ASKED, pytest.param(OTHERS, marks=pytest.mark.slow)]  # by unit
+EACH_FORM = pytest.mark.parametrize("forms", FORMS, ids=["forms", "others"])
 
 
+@EACH_FORM
 @pytest.mark.parametrize(("algorithm", "primary", "scope", "unit"), CELLS)
 def test_explain_promises_and_prices_what_the_answer_does(
-    opened: Opened, algorithm: str, primary: str, scope: str, unit: str
+    opened: Opened, algorithm: str, primary: str, scope: str, unit: str, forms: Forms
 ) -> None:
     asked = {**EASY, **RATES[primary], "primary": primary, "fpr_scope": scope}
     asked["algorithm"] = algorithm
     with opened(unit) as db:
-        for sql in (ALONE, BARE, SHOWN, REPEATED):
+        for sql in forms[unit]:
             assert differences(*both(db, sql, **asked), db.losses) == []
 
 
@@ -218,12 +224,15 @@ BEYOND: dict[str, dict[str, Any]] = {
 }
 
 
+@EACH_FORM
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("case", BEYOND)
-def test_explain_keeps_its_word_beyond_the_paper(opened: Opened, case: str, unit: str) -> None:
+def test_explain_keeps_its_word_beyond_the_paper(
+    opened: Opened, case: str, unit: str, forms: Forms
+) -> None:
     asked = {"epsilon": 900.0, **BEYOND[case]}
     with opened(unit) as db:
-        for sql in (ALONE, BARE, SHOWN, REPEATED):
+        for sql in forms[unit]:
             explained, answer = both(db, sql, **asked)
             assert differences(explained, answer, db.losses) == []
             if case == "all":  # nothing is left over, but for what rounding takes

@@ -159,9 +159,9 @@ def test_eight_threads_are_answered_rightly_and_charged_exactly(tmp_path: Path, 
         return answer.privacy.epsilon
 
     with ThreadPoolExecutor(8) as threads:
-        charged = list(threads.map(ask, range(64)))
+        charged = list(threads.map(ask, range(32)))
     entries = list(database.ledger.own_entries("maria"))
-    assert len(entries) == 64
+    assert len(entries) == 32
     assert fsum(charged) == pytest.approx(fsum(entry.charged for entry in entries), abs=1e-9)
     assert database.ledger.state("maria").spent == pytest.approx(fsum(charged), abs=1e-9)
     database.close()

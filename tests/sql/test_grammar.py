@@ -43,7 +43,7 @@ LIMITS = (
 )
 # Without shrinking: short sentences are readable as they are, and shrinking takes minutes.
 _quick = settings(
-    max_examples=40,
+    max_examples=20,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -176,7 +176,7 @@ def check_message(error: ProbeError, sql: str) -> None:
         assert 0 <= error.span.start <= error.span.end <= len(sql)
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(mutants())
 def test_broken_sentences_are_refused_or_planned(sql: str) -> None:
     check_mutant(sql)

@@ -101,7 +101,7 @@ def worst(case: tuple[list[int], int, Fraction, int], epsilon: float, factor: fl
 
 
 @given(neighbours())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_one_row_loses_at_most_epsilon(case: tuple[list[int], int, Fraction, int]) -> None:
     assert worst(case, 1.3, 1.0) <= 1.3 * (1 + 1e-9)
 

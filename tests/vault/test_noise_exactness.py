@@ -305,7 +305,10 @@ def test_the_package_never_imports_the_seeded_source() -> None:
     root = Path(probe_sql.__file__).parent
     importers = []
     for path in root.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        if "benchmarks" not in source and "SeededWords" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):

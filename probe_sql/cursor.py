@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from types import TracebackType
@@ -77,12 +78,48 @@ class Explained(Protocol):
     def as_dict(self) -> dict[str, Any]: ...
 
 
-class Engine(Protocol):
-    """The part of a connection that a cursor uses."""
+class CommonConnection(ABC):
+    """What PEP 249 wants of a connection, wherever its database is."""
 
+    @abstractmethod
     def sql(
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
-    ) -> Answer | Explained: ...
+    ) -> Answer | Explained:
+        """Answer a query, or explain it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what runs here; safe to call twice."""
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Raise `InterfaceError` where the connection is closed."""
+
+    def cursor(self) -> Cursor:
+        """A PEP 249 cursor for tools that expect one."""
+        self._open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Do nothing: queries change no data, and charges are durable at once."""
+        self._open()
+
+    def rollback(self) -> None:
+        """Refused: what was released cannot be taken back, so what it cost stays charged."""
+        raise NotSupportedError(
+            "a connection cannot be rolled back",
+            why="an answer that was seen cannot be unseen, so its epsilon stays charged",
+            fix="use commit(), which does nothing, or leave it out",
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
 
 
 Description = tuple[str, TypeObject | None, None, None, None, None, None]
@@ -91,7 +128,7 @@ Description = tuple[str, TypeObject | None, None, None, None, None, None]
 class Cursor:
     """One query at a time, and its rows; `answer` is the whole answer of the last one."""
 
-    def __init__(self, connection: Engine) -> None:
+    def __init__(self, connection: CommonConnection) -> None:
         self.connection = connection
         self.arraysize = 1
         self.answer: Answer | None = None

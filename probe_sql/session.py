@@ -7,8 +7,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, overload
 
 from probe_sql import arguments, remote
 from probe_sql.again import Again
@@ -20,13 +19,12 @@ from probe_sql.answer.lines import find_lines
 from probe_sql.answer.values import Answer, Denied
 from probe_sql.blocks import Asker, Outline, brief, outline
 from probe_sql.catalogue import Catalogue, key_values
-from probe_sql.cursor import Cursor
+from probe_sql.cursor import CommonConnection
 from probe_sql.database import Database, open_database
 from probe_sql.elapsed import elapsed
 from probe_sql.errors import (
     InterfaceError,
     Interrupted,
-    NotSupportedError,
     Refused,
     SqlError,
 )
@@ -131,7 +129,7 @@ def explain_only(
     return explain(plan_bound(bind(text_statement(text), rules), rules, engine=engine, **accuracy))
 
 
-class Connection:
+class Connection(CommonConnection):
     """A database under a policy, for one analyst. Queries spend; everything else is free.
 
     Many may share one `Database`, each in a thread of its own. Only the `owner` closes it.
@@ -353,25 +351,6 @@ class Connection:
         """The tables that can be asked, their columns and public keys."""
         return Catalogue.of(self.policy, self.key_values)
 
-    # --- PEP 249 ---
-
-    def cursor(self) -> Cursor:
-        """A PEP 249 cursor for tools that expect one."""
-        self._open()
-        return Cursor(self)
-
-    def commit(self) -> None:
-        """Do nothing: queries change no data, and charges are durable at once."""
-        self._open()
-
-    def rollback(self) -> None:
-        """Refused: what was released cannot be taken back, so what it cost stays charged."""
-        raise NotSupportedError(
-            "a connection cannot be rolled back",
-            why="an answer that was seen cannot be unseen, so its epsilon stays charged",
-            fix="use commit(), which does nothing, or leave it out",
-        )
-
     def interrupt(self) -> None:
         """Cancel what this connection runs, from another thread; that of others goes on."""
         self._cancelled += 1
@@ -389,15 +368,6 @@ class Connection:
     def _open(self) -> None:
         if self._closed:
             raise InterfaceError("the connection is closed", fix="connect again")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        self.close()
 
 
 def _sentence(plan: Plan, outcome: Outcome, replayed: Replayed | None) -> str:

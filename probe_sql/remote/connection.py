@@ -6,15 +6,14 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 from probe_sql import arguments, errors
 from probe_sql.accuracy import Accuracy
 from probe_sql.answer import Answer, Denied
 from probe_sql.answer.content import Row
 from probe_sql.catalogue import Catalogue
-from probe_sql.cursor import Cursor
+from probe_sql.cursor import CommonConnection
 from probe_sql.elapsed import elapsed
 from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError, ProbeError
 from probe_sql.ledger import BudgetState, Entries, Entry
@@ -38,7 +37,7 @@ class _DeniedThere(Exception):
     """The server denied the question: its last answer says why."""
 
 
-class RemoteConnection:
+class RemoteConnection(CommonConnection):
     """A served database, for the analyst who logged in. Queries spend; everything else is free."""
 
     def __init__(self, address: Address, link: Any) -> None:
@@ -129,23 +128,6 @@ class RemoteConnection:
             return ()
         return tuple(row[0] for row in rows[:most])
 
-    def cursor(self) -> Cursor:
-        """A PEP 249 cursor for tools that expect one."""
-        self._open()
-        return Cursor(self)
-
-    def commit(self) -> None:
-        """Do nothing: queries change no data, and charges are durable at once."""
-        self._open()
-
-    def rollback(self) -> None:
-        """Refused: what was released cannot be taken back, so what it cost stays charged."""
-        raise NotSupportedError(
-            "a connection cannot be rolled back",
-            why="an answer that was seen cannot be unseen, so its epsilon stays charged",
-            fix="use commit(), which does nothing, or leave it out",
-        )
-
     def interrupt(self) -> None:
         """Cancel what this connection runs, from another thread."""
         self._open()
@@ -154,15 +136,6 @@ class RemoteConnection:
     def close(self) -> None:
         """End the session at the server; safe to call twice."""
         self._link.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        self.close()
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("policy", "saved", "plan", "question"):

@@ -48,13 +48,18 @@ help:
 demo: $(RUNTIME)
 	@$(BIN)/probe-sql demo
 
+# Folders of which the marks would leave nothing are not even read.
+ELSEWHERE := $(addprefix --ignore=tests/,serve notebook benchmarks datasets)
+
 test: $(DEV)
 	@echo "==> fast tests"
-	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines and not service and not figures" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto -m "not slow and not engines and not service and not figures" \
+	  $(ELSEWHERE) $(PYTEST_ARGS)
 
 test-service: $(DEV) $(CLIENTS)
 	@echo "==> fast tests of the server, the command in a terminal, browser and notebook"
-	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" \
+	  tests/serve tests/notebook tests/cli tests/owner $(PYTEST_ARGS)
 
 test-figures: $(DEV)
 	@echo "==> fast tests of benchmarks and datasets"

@@ -6,8 +6,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ SERVERS = ("test_spark", "test_postgres", "test_browser")
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """The tests of a file to one worker, which makes once what they share; those of a server too."""
+    """All tests of a file, or of a server, to one worker, which makes once what they share."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
@@ -55,17 +56,25 @@ FIGURES = ("benchmarks", "datasets")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests of what makes figures: `make test-figures` runs them, `make test` does not."""
     here = Path(__file__).parent
+    folders = tuple(f"{here / folder}{os.sep}" for folder in FIGURES)
     for item in items:
-        if item.path.relative_to(here).parts[0] in FIGURES:
+        if str(item.path).startswith(folders):
             item.add_marker(pytest.mark.figures)
 
 
+@pytest.fixture(scope="session")
+def _state_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New directories, numbered: `mktemp` would look at those of all tests before, each time."""
+    homes = tmp_path_factory.mktemp("state")
+    return (homes / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _own_state_home(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _own_state_home(_state_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each test an empty XDG_STATE_HOME: no ledger or history that it did not make."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    home = next(_state_homes)
+    home.mkdir()
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
 
 
 @pytest.fixture(scope="session")

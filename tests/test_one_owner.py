@@ -1,4 +1,4 @@
-"""What stands once: constants that privacy rests on, shapes between rooms, how names are guessed."""
+"""What stands once: constants that privacy rests on, shapes between rooms, a guess at names."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from probe_sql import Answer, connect
 from probe_sql.errors import SqlError
 
-GROUPS = 2_000
+GROUPS = 800
 SPREADS = ("var_pop", "var_samp", "stddev_pop", "stddev")
 SLACK = 4 * (0.25 / GROUPS) ** 0.5  # four standard errors of a share
 

@@ -181,7 +181,7 @@ def test_running_out_of_memory(tmp_path: Path) -> None:
         connection.execute(
             "CREATE OR REPLACE VIEW patients AS SELECT 'A' AS ward, NULL::DATE AS admitted,"
             " i AS age, 1.0::DOUBLE AS cost, i::VARCHAR || repeat('x', 500) AS note"
-            " FROM range(3000000) r(i)"
+            " FROM range(600000) r(i)"
         )
     backend = opened(path, memory="8MB", threads=1)
     plan = clinic.planned(backend, COUNT.replace("count(*)", "count(DISTINCT note)"))

@@ -14,6 +14,7 @@ from probe_sql.again.following import followed
 from probe_sql.again.keeping import Keeping, Start, usable
 from probe_sql.again.matching import outcome_for
 from probe_sql.again.record import Record
+from probe_sql.again.subset import larger, subset
 from probe_sql.algorithms.record import up
 from probe_sql.algorithms.values import prices
 from probe_sql.answer.content import Replayed
@@ -71,7 +72,24 @@ class Again:
                 return self._replay(plan, kept, was, outcome)
             known.append((kept, was))
         found = self._follow(plan, groups, known)
-        return None if found is None else found[0]
+        return self._part(plan, groups) if found is None else found[0]
+
+    def _part(self, plan: Plan, groups: int) -> Replay | None:
+        """The values of a plan as a part of those of all groups."""
+        database = self._database
+        whole = larger(plan, database.policy)
+        if whole is None or not any(self._kept(whole.plan)):
+            return None
+        part = subset(plan, groups, whole, database.backend)
+        replay = None if part is None else self.find(part.plan, part.groups)
+        if part is None or replay is None or replay.outcome.status != "answered":
+            return None
+        if replay.outcome.peeled is not None:
+            return None
+        accuracy, figures = replay.plan.accuracy, replay.plan.figures
+        made = replace(plan, figures=figures, accuracy=accuracy)
+        outcome = part.outcome(replay.outcome, figures)
+        return Replay(replay.kept, made, outcome, replace(replay.told, made=True))
 
     def _kept(self, plan: Plan) -> Iterator[tuple[Kept, Record]]:
         """What is kept of a question, as far as it may be given again; answers before denials."""

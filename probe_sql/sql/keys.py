@@ -214,6 +214,37 @@ def replace_keys(scalar: Scalar, keys: tuple[GroupKey, ...], relation: Relation)
     return _over_keys(scalar, columns, aliases)
 
 
+def of_groups(condition: Scalar, keys: tuple[GroupKey, ...]) -> Scalar | None:
+    """A condition on rows over the key domain, where all rows of a group decide it alike.
+
+    So it is where it reads nothing but columns that are keys themselves, of types whose equal
+    values are the same to every function: not so 0.0 and -0.0, nor texts of other letters that a
+    collation holds to be equal, which only `=`, `<>` and IN treat alike.
+    """
+    columns: dict[bytes, exp.Expr] = {}
+    texts: set[bytes] = set()
+    for index, key in enumerate(keys):
+        kind, own = key.column_type.kind, key.scalar.identity
+        if key.identity and kind in (Kind.INTEGER, Kind.DATE, Kind.BOOLEAN, Kind.TEXT):
+            columns[own] = exp.column(f"k{index}", table="d")
+            texts |= {own} if kind is Kind.TEXT else set()
+    found = condition.ast.find_all(exp.Column)
+    if any(expression(node) in texts and not _compared(node) for node in found):
+        return None
+    return _over_keys(condition, columns, set())
+
+
+def _compared(column: exp.Column) -> bool:
+    """Whether a column is only compared with texts that are written in the query."""
+    match column.parent:
+        case exp.EQ() | exp.NEQ() as both:
+            return exp.Literal in (type(both.left), type(both.right))
+        case exp.In() as listed:
+            among = listed.expressions
+            return bool(among) and all(isinstance(one, exp.Literal) for one in among)
+    return False
+
+
 def _over_keys(
     scalar: Scalar, columns: Mapping[bytes, exp.Expr], aliases: set[str]
 ) -> Scalar | None:

@@ -6,6 +6,7 @@ The proof is docs/proofs/sharpening.md; which data are the same, test_sharpen_da
 from __future__ import annotations
 
 import multiprocessing
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -299,6 +300,12 @@ POINTS = [point for point in faults.POINTS if not point.startswith("ledger.creat
 
 def test_every_point_has_its_place_in_the_table() -> None:
     assert sorted(POINTS) == sorted((*UNCHARGED, *GIVEN_BACK, *BURNT, *SETTLED))
+    text = (
+        (Path(__file__).parents[2] / "docs/proofs/sharpening.md").read_text().partition("## 5.")[2]
+    )
+    lines = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    written = [tuple(re.findall(r"`([a-z.]+)`", line)) for line in lines]
+    assert written == [UNCHARGED, GIVEN_BACK, BURNT, SETTLED]
 
 
 @pytest.mark.parametrize(

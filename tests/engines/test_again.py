@@ -68,3 +68,23 @@ def test_where_a_server_tells_nothing_the_policy_does(
     with connect(url, policy(reuse), ledger=tmp_path / "events.ledger") as db:
         assert cost(db) > 0
         assert (cost(db) == 0) == free
+
+
+def test_what_follows_from_a_servers_answer_and_some_of_its_groups(
+    url: str, tmp_path: Path
+) -> None:
+    counts = "SELECT site, count(*) AS n, count(*) FILTER (WHERE site = 'Rome') AS k FROM events"
+    share = "SELECT site, count(*) FILTER (WHERE site = 'Rome') / count(*) AS r FROM events"
+    with connect(url, policy(), ledger=tmp_path / "events.ledger") as db:
+        db.sql(f"{counts} GROUP BY site", margin=2)
+        spent = db.budget.spent
+        for sql, margin in (
+            (f"{share} GROUP BY site", 100.0),
+            (f"{counts} WHERE site <> 'Rome' GROUP BY site", 3.0),
+            (f"{counts} GROUP BY site HAVING site > 'P'", 3.0),
+        ):
+            answer = db.sql(sql, margin=margin)
+            assert isinstance(answer, Answer)
+            assert answer.privacy.replay is not None
+            assert answer.privacy.replay.made
+        assert db.budget.spent == spent

@@ -1,0 +1,73 @@
+"""Private blocks that were asked before, and what hangs on a block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from probe_sql.errors import ProbeError
+from probe_sql.session import connect
+from tests.session.clinic import POLICY, build, seeded
+from tests.session.test_blocks import WARDS, ask
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return build(tmp_path)
+
+
+# --- asked again ---
+
+
+def test_blocks_that_were_answered_before_are_free(database: Path) -> None:
+    with connect(database, POLICY, analyst="maria") as db:
+        first = ask(db, f"SELECT max(n) FROM ({WARDS}) WITH ACCURACY (epsilon = 2)")
+        spent = db.budget.spent
+        again = ask(db, f"SELECT min(n), max(n) FROM ({WARDS}) WITH ACCURACY (epsilon = 2)")
+        assert again.rows[0][1] == first.rows[0][0]
+        assert again.privacy.epsilon == 0
+        assert db.budget.spent == spent
+        # So they are when not enough is left to ask them.
+        ask(db, "SELECT sum(age) FROM patients WITH ACCURACY (epsilon = 1.9)")
+        ask(db, f"SELECT avg(n) FROM ({WARDS}) WITH ACCURACY (epsilon = 2)")
+
+
+def test_a_quantile_keeps_its_margin_in_rows(database: Path) -> None:
+    query = "SELECT m, m * 2 AS twice FROM (SELECT median(age) AS m FROM patients)"
+    with seeded(database, 23) as db:
+        answer = ask(db, query)
+    [(_, block)] = answer.blocks or ()
+    assert answer.ranks == ((block.ranks[0][0], None),)
+    assert answer.margins == ((None, None),)
+    assert answer.derived == ("twice",)
+    assert answer.rows[0][0] == block.rows[0][0]
+
+
+# --- what hangs on a block is not dropped ---
+
+
+@pytest.mark.parametrize(("sql", "what"), [
+    (f"SELECT * FROM ({WARDS}) a PIVOT (sum(n) FOR ward IN ('A', 'B'))", "with PIVOT"),
+    (f"SELECT * FROM ({WARDS}) a UNPIVOT (v FOR c IN (n, ward))", "with UNPIVOT"),
+    (f"SELECT * FROM ({WARDS}) a TABLESAMPLE 2 ROWS", "with SAMPLE"),
+    (f"WITH a(n, ward) AS ({WARDS}) SELECT count(*) FROM patients p JOIN a ON a.ward = p.ward",
+     "an alias with COLUMNS"),
+])  # fmt: skip
+def test_a_clause_on_a_block_is_refused_free(database: Path, sql: str, what: str) -> None:
+    with seeded(database, 3) as db:
+        with pytest.raises(ProbeError, match=what):
+            db.sql(sql)
+        assert db.budget.spent == 0
+        assert db.ledger() == ()
+
+
+def test_a_block_without_its_key_is_called_by_its_name(database: Path) -> None:
+    with seeded(database, 3) as db:
+        with pytest.raises(
+            ProbeError, match=r"^a must be joined on its whole key \(ward\)"
+        ) as raised:
+            db.sql(f"WITH a AS ({WARDS}) SELECT count(*) FROM patients, a")
+        assert "probe_sql_" not in str(raised.value)
+        assert "ON a.ward = patients.ward" in str(raised.value)
+        assert db.budget.spent == 0

@@ -14,7 +14,6 @@ from probe_sql.blocks.run import answer, summable, tables
 from probe_sql.database import Database
 from probe_sql.errors import Refused
 from probe_sql.loss import Loss
-from probe_sql.outside.sandbox import ROWS
 from probe_sql.plan.explain import Explanation
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.tally import Engine
@@ -67,11 +66,13 @@ class Asker:
     def public(self, table: str) -> Sequence[Sequence[str | None]]:
         """The rows of a public table: a list of texts for each column."""
         columns = [column.name for column in public_columns(self.database.policy.public[table])]
-        found = self.database.backend.public_rows(table, columns, ROWS + 1)
-        if found and len(found[0]) > ROWS:
+        most = self.database.policy.engine.around_rows
+        found = self.database.backend.public_rows(table, columns, most + 1)
+        if found and len(found[0]) > most:
             raise Refused(
-                f"the public table {table} has more than {ROWS:,} rows",
-                why="it would be copied to where SQL around private blocks runs",
+                f"the public table {table} has more than {most:,} rows",
+                why="it would be copied to where SQL around private blocks runs; the limit is the "
+                "data owner's: [engine] around_rows of the policy",
                 fix="join it inside of a block, on its key",
             )
         return found

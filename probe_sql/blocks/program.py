@@ -98,7 +98,7 @@ def prepare(
     """
     for query in [script.outer, *(hole.query for b in script.blocks for hole in b.holes)]:
         check_outer(query, script.source, script.public)
-    sandbox = Sandbox(sorted(OUTER_FUNCTIONS), progress)
+    sandbox = Sandbox(sorted(OUTER_FUNCTIONS), policy.engine, progress)
     try:
         for name in script.public:
             sandbox.table(name, public_columns(policy.public[name]))

@@ -319,6 +319,9 @@ def main() -> None:
     try:
         desk = Desk(opened(limits["memory"]), frozenset(limits["functions"]), limits["sources"])
         wall_in(limits["memory"], limits["life"], limits["strict"])
+    except (MemoryError, duckdb.OutOfMemoryException):
+        send({"error": "memory"})
+        return
     except (OSError, ValueError, AttributeError, duckdb.Error) as error:
         send({"error": "walls", "message": str(error)})
         return

@@ -26,7 +26,8 @@ import duckdb
 
 from probe_sql.errors import InternalError, OperationalError
 
-BYTES = 1 << 28  # of a message from the child
+BYTES = 1 << 28  # of a result from the child
+_BEGINS = 30.0  # seconds that a child may take to begin, on a busy machine too
 _GLANCE = 0.1  # seconds between two looks at whether the caller still waits
 _CHILD = Path(__file__).with_name("child.py")
 _LENGTH = struct.Struct("!Q")
@@ -49,8 +50,9 @@ class Child:
     """One child process. Use: `call` for each message; `close` kills it.
 
     `functions` may be called there; where `sources` is true, in FROM too. A step may take so many
-    `seconds`, all steps together `life` seconds of processor time. Where the system lacks one of
-    the limits, a `strict` child is none at all.
+    `seconds`, all steps together `life` seconds of processor time; a result may take `size` bytes.
+    Where the system lacks one of the limits, a `strict` child is none at all. Raises `Ended` where
+    `memory` is too little to begin.
     """
 
     def __init__(
@@ -60,11 +62,13 @@ class Child:
         memory: int,
         seconds: float,
         life: int,
+        size: int = BYTES,
         sources: bool = False,
         strict: bool = True,
     ) -> None:
-        self._seconds = seconds
+        self._seconds = max(seconds, _BEGINS)
         self._life = life
+        self._size = size
         self._spent = 0.0
         if sys.platform == "win32":
             raise _no_walls("Windows has none")
@@ -84,9 +88,12 @@ class Child:
             answer = self.call(limits)
         except (Ended, Late):
             raise _no_walls("the process did not begin") from None
-        if answer.get("error") == "walls":
+        if answer:
             self.close()
+            if answer["error"] == "memory":
+                raise Ended
             raise _no_walls(str(answer.get("message")))
+        self._seconds = seconds
 
     @property
     def pid(self) -> int:
@@ -141,7 +148,7 @@ class Child:
             except BrokenPipeError:
                 raise Ended from None
         size = _LENGTH.unpack(self._read(get, _LENGTH.size, began, progress))[0]
-        if size > 2 * BYTES:
+        if size > 2 * max(self._size, BYTES):
             raise InternalError("the process outside sent too much")
         answer = json.loads(self._read(get, size, began, progress))
         if not isinstance(answer, dict):

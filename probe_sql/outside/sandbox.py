@@ -8,12 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from probe_sql.errors import OperationalError, ProbeError, Refused, SqlError
-from probe_sql.outside.process import BYTES, Child, Ended, Late, Progress, reader
+from probe_sql.outside.process import Child, Ended, Late, Progress, reader
+from probe_sql.policy import Resources
 from probe_sql.text import visible
-
-MEMORY = 1 << 30  # bytes that the outer query may take
-SECONDS = 30.0  # that one step of it may take
-ROWS = 1_000_000  # that come back at most, and that a public table may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +30,25 @@ class Found:
 
 
 class Sandbox:
-    """One child process, for one query; `close` kills it.
+    """One child process, for one query, within the owner's `limits`; `close` kills it.
 
     `progress` is called from time to time while the child works, with the seconds since it
     began; what it raises ends the child.
     """
 
     def __init__(
-        self, functions: Sequence[str], progress: Progress | None = None, *,
-        memory: int = MEMORY, seconds: float = SECONDS,
-    ) -> None:  # fmt: skip
+        self, functions: Sequence[str], limits: Resources, progress: Progress | None = None
+    ) -> None:
         self._progress = progress
-        self._seconds = seconds
-        self._child = Child(functions, memory=memory, seconds=seconds, life=int(4 * seconds))
+        self._limits = limits
+        seconds = limits.around_seconds
+        try:
+            self._child = Child(
+                functions, memory=limits.around_memory_bytes, seconds=seconds,
+                life=int(4 * seconds), size=limits.around_size_bytes,
+            )  # fmt: skip
+        except Ended:
+            raise self._error("memory", "") from None
 
     @property
     def pid(self) -> int:
@@ -75,16 +78,17 @@ class Sandbox:
     def run(self, sql: str, columns: Sequence[Column]) -> Found:
         """The rows of a SELECT that was bound to these columns."""
         types = [column.type for column in columns]
-        answer = self._ask(do="run", sql=sql, types=types, rows=ROWS, size=BYTES)
+        rows, size = self._limits.around_rows, self._limits.around_size_bytes
+        answer = self._ask(do="run", sql=sql, types=types, rows=rows, size=size)
         readers = [reader(type_) for type_ in types]
-        rows = [
+        found = [
             tuple(
                 None if value is None else read(value)
                 for value, read in zip(row, readers, strict=True)
             )
             for row in answer.get("rows", [])
         ]
-        return Found(tuple(columns), tuple(rows))
+        return Found(tuple(columns), tuple(found))
 
     def close(self) -> None:
         """Kill the child; safe to call twice."""
@@ -103,30 +107,40 @@ class Sandbox:
         try:
             answer = self._child.call(message, self._progress)
         except Ended:
-            raise _error("memory", "") from None
+            raise self._error("memory", "") from None
         except Late:
             raise OperationalError(
-                f"the SQL around private blocks took longer than {self._seconds:g} seconds",
-                why="it was ended",
+                f"the SQL around private blocks took longer than {self._limits.around_time}",
+                why=_OWNERS.format("time"),
                 fix="filter before joining, or take fewer rows",
             ) from None
         error = answer.get("error")
         if error is not None:
-            raise _error(str(error), str(answer.get("message", "")))
+            raise self._error(str(error), str(answer.get("message", "")))
         return answer
 
+    def _error(self, kind: str, message: str) -> ProbeError:
+        limits = self._limits
+        if kind == "memory":
+            return OperationalError(
+                "the SQL around private blocks took too much memory or processor time",
+                why=f"it may take {limits.around_memory}: {_OWNERS.format('memory')}",
+                fix="filter before joining, or take fewer rows",
+            )
+        if kind == "large":
+            return OperationalError(
+                f"the query gives more than {limits.around_rows:,} rows, or more than "
+                f"{limits.around_size}",
+                why=_OWNERS.format("rows and around_size"),
+                fix="LIMIT 1000, or aggregate",
+            )
+        return _refusal(kind, message)
 
-def _error(kind: str, message: str) -> ProbeError:
-    if kind == "memory":
-        return OperationalError(
-            "the SQL around private blocks took too much memory or processor time",
-            why=f"it may take {MEMORY >> 20} MB, and was ended",
-            fix="filter before joining, or take fewer rows",
-        )
-    if kind == "large":
-        return OperationalError(
-            f"the query gives more than {ROWS:,} rows", fix="LIMIT 1000, or aggregate"
-        )
+
+_OWNERS = "the limit is the data owner's: [engine] around_{} of the policy"
+
+
+def _refusal(kind: str, message: str) -> ProbeError:
     if kind == "unfit":
         return Refused(
             f"this cannot run around private blocks: {message}",

@@ -210,6 +210,16 @@ ENGINE = Section("Resources", "engine", (
     Field("time_limit", TimeSpan.of("s", "min", "h"), 'time_limit = "30min"',
           'longest time for one statement of a scan, such as `"90s"`, `"30min"` or `"2h"`; what '
           "takes longer has failed", "none; on PostgreSQL and Spark 30 minutes", "vault"),
+    Field("around_memory", Size(), 'around_memory = "1GiB"',
+          "memory of the process that runs SQL around private blocks", '`"1GiB"`', "outside"),
+    Field("around_time", TimeSpan.of("s", "min", "h"), 'around_time = "30s"',
+          "longest time for one step of it, such as a block's rows or the query around the blocks",
+          '`"30s"`', "outside"),
+    Field("around_rows", COUNT, "around_rows = 1_000_000",
+          "rows of its result, and of a public table that it reads, at most", "1,000,000",
+          "outside"),
+    Field("around_size", Size(), 'around_size = "256MiB"',
+          "the most that the rows of its result take", '`"256MiB"`', "outside"),
 ))  # fmt: skip
 
 POLICY = Section("Policy", "", (

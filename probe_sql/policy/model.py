@@ -322,6 +322,7 @@ REUSE = Reuse()
 class Resources(Checked):
     """`[engine]`: memory and threads of scans, the directory for what does not fit, how many
     scans of one database may run at once, and for how long. They share the rest, each a fixed part.
+    `around_*` are the limits of the process that runs SQL around private blocks.
 
     Privacy: whether a scan fits depends on the rows. An analyst who chose these limits could
     set them where one row decides, so they are the owner's, as is the rest of the policy.
@@ -332,6 +333,10 @@ class Resources(Checked):
     spill: str | None = None  # None: the system's directory for temporary files
     scans: int = 1
     time_limit: str | None = None
+    around_memory: str = "1GiB"
+    around_time: str = "30s"
+    around_rows: int = 1_000_000
+    around_size: str = "256MiB"
     section: ClassVar[Section] = fields.ENGINE
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:  # noqa: ARG002
@@ -342,5 +347,20 @@ class Resources(Checked):
 
     @property
     def seconds(self) -> float | None:
-        """The longest that one statement may take; None where the owner says nothing."""
+        """The longest that one statement of a scan may take; None where the owner says nothing."""
         return None if self.time_limit is None else float(TimeSpan.seconds(self.time_limit))
+
+    @property
+    def around_seconds(self) -> float:
+        """The longest that one step around private blocks may take."""
+        return float(TimeSpan.seconds(self.around_time))
+
+    @property
+    def around_memory_bytes(self) -> int:
+        """The memory of the process around private blocks."""
+        return Size.bytes(self.around_memory)
+
+    @property
+    def around_size_bytes(self) -> int:
+        """The most that the rows of a result around private blocks take."""
+        return Size.bytes(self.around_size)

@@ -17,6 +17,7 @@ import pytest
 from probe_sql.errors import OperationalError, ProbeError, Refused, SqlError
 from probe_sql.outside import Column, Sandbox, process
 from probe_sql.outside.process import as_text
+from probe_sql.policy import Resources
 from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
 
 # As if the list of functions let them pass: the walls behind it must hold.
@@ -31,7 +32,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 def filled(**limits: Any) -> Sandbox:
-    made = Sandbox([*FUNCTIONS, *DANGEROUS], **limits)
+    made = Sandbox([*FUNCTIONS, *DANGEROUS], Resources(**limits))
     made.table("b", COLUMNS)
     made.fill("b", COLUMNS, [[str(i) for i in range(1000)], ["a" * 50] * 1000])
     return made
@@ -39,7 +40,7 @@ def filled(**limits: Any) -> Sandbox:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Sandbox]:
-    with filled(seconds=60) as made:
+    with filled(around_time="60s") as made:
         yield made
 
 
@@ -59,7 +60,7 @@ def test_values_come_back_as_they_went_in() -> None:
          "ä'\"\\\n漢", True, 2**100, -1),
         (-1e-300, None, None, None, "", False, None, None),
     ]  # fmt: skip
-    with Sandbox(FUNCTIONS) as box:
+    with Sandbox(FUNCTIONS, Resources()) as box:
         box.table("v", columns)
         box.fill("v", columns, [[as_text(row[i]) for row in given] for i in range(len(columns))])
         assert list(rows(box, "SELECT * FROM v")) == given
@@ -102,9 +103,9 @@ def test_what_is_no_select_over_known_tables_and_functions_is_refused(
 
 
 def test_what_takes_too_long_is_killed() -> None:
-    with filled(seconds=1.0) as box:
+    with filled(around_time="1s") as box:
         began = time.monotonic()
-        with pytest.raises(OperationalError, match="longer than 1 second"):
+        with pytest.raises(OperationalError, match="longer than 1s"):
             rows(box, "SELECT pg_sleep(600)")
         assert time.monotonic() - began < 60
         with pytest.raises(ProcessLookupError):
@@ -117,13 +118,27 @@ def test_what_takes_too_long_is_killed() -> None:
     "SELECT max(repeat(a.t, 10000000)), a.x FROM b a GROUP BY a.x",
 ])  # fmt: skip
 def test_what_takes_too_much_memory_is_ended(sql: str) -> None:
-    with filled(memory=1 << 28, seconds=60) as box, pytest.raises(OperationalError, match="memory"):
+    with (
+        filled(around_memory="256MiB", around_time="60s") as box,
+        pytest.raises(OperationalError, match="memory"),
+    ):
         rows(box, sql)
 
 
 def test_a_result_is_bounded(shared: Sandbox) -> None:
     with pytest.raises(OperationalError, match="more than 1,000,000 rows"):
         rows(shared, "SELECT a.x FROM b a, b b, b c")
+
+
+def test_the_owner_says_how_large_a_result_may_be() -> None:
+    with filled(around_rows=999) as box, pytest.raises(OperationalError, match="than 999 rows"):
+        rows(box, "SELECT x FROM b")
+    with filled(around_rows=1000) as box:
+        assert len(rows(box, "SELECT x FROM b")) == 1000
+    with filled(around_size="40 KB") as box:
+        assert len(rows(box, "SELECT t FROM b LIMIT 500")) == 500
+        with pytest.raises(OperationalError, match="more than 40 KB"):
+            rows(box, "SELECT t FROM b")
 
 
 def test_the_caller_can_end_it() -> None:
@@ -142,7 +157,7 @@ def test_the_caller_can_end_it() -> None:
 def test_it_has_two_pipes_and_nothing_else(tmp_path: Path) -> None:
     with (tmp_path / "vault").open("w") as held:
         os.set_inheritable(held.fileno(), True)
-        with Sandbox(FUNCTIONS) as box:
+        with Sandbox(FUNCTIONS, Resources()) as box:
             proc = Path(f"/proc/{box.pid}")
             handles = {name.name: name.readlink() for name in (proc / "fd").iterdir()}
             assert handles.keys() == {"0", "1", "2"}
@@ -162,7 +177,8 @@ def test_it_dies_with_its_parent() -> None:
     code = (
         "import os, sys\n"
         "from probe_sql.outside import Sandbox\n"
-        "box = Sandbox([])\n"
+        "from probe_sql.policy import Resources\n"
+        "box = Sandbox([], Resources())\n"
         "print(box.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
@@ -200,7 +216,7 @@ def without(monkeypatch: pytest.MonkeyPatch, folder: Path, *walls: str) -> Sandb
     script = folder / "child.py"
     script.write_text(_LOAD + "".join(walls) + "child.main()\n")
     monkeypatch.setattr(process, "_CHILD", script)
-    return filled(seconds=20)
+    return filled(around_time="20s")
 
 
 def reads(box: Sandbox, path: Path) -> bool:

@@ -279,7 +279,11 @@ def policies(draw: st.DrawFn) -> Policy:
     defaults = draw(st.sampled_from([{}, {"fnr": 0.01, "fuse": False, "steps": 5}]))
     engine = draw(
         st.sampled_from(
-            [Resources(), Resources("4GB", 2, "/tmp"), Resources("1.5 GiB", time_limit="30min")]
+            [
+                Resources(),
+                Resources("4GB", 2, "/tmp"),
+                Resources("1.5 GiB", time_limit="30min", around_rows=7, around_size="1MB"),
+            ]
         )
     )
     ledger = draw(WORDS | st.none())

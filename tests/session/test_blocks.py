@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from probe_sql.errors import (
     SqlError,
 )
 from probe_sql.outside import Sandbox
+from probe_sql.policy import Resources, load_policy
 from probe_sql.session import Connection, Outline, connect, explain_only
 from tests.session.clinic import POLICY, build, seeded
 
@@ -57,6 +59,25 @@ def test_public_tables_are_answered_free_and_exactly(database: Path) -> None:
         assert ask(db, "SELECT count(*) FROM diseases WHERE cap > ?", parameters=[10]).rows == (
             (4,),
         )
+
+
+def test_the_owner_limits_what_runs_around_blocks(database: Path) -> None:
+    """Before anything is charged where that is known then."""
+    policy = replace(load_policy(POLICY), engine=Resources(around_rows=4))
+    with connect(database, policy, analyst="maria") as db:
+        with pytest.raises(ProbeError, match="diseases has more than 4 rows") as caught:
+            db.sql("SELECT count(*) FROM diseases")
+        assert "around_rows" in str(caught.value)
+        assert ask(db, f"SELECT a.ward FROM ({WARDS}) a").rows == (("A",), ("B",), ("C",))
+        with pytest.raises(ProbeError, match="gives more than 4 rows") as caught:
+            db.sql(f"WITH w AS ({WARDS}) SELECT a.ward FROM w a, w b")
+        assert caught.value.released
+    policy = replace(load_policy(POLICY), engine=Resources(around_memory="1 KB"))
+    with (
+        connect(database, policy, analyst="maria") as db,
+        pytest.raises(ProbeError, match="1 KB"),
+    ):
+        db.sql("SELECT count(*) FROM diseases")
 
 
 # --- blocks, charges ---

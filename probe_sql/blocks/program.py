@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,7 +24,7 @@ from probe_sql.sql.outer import check_outer, render_outer
 from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
 from probe_sql.sql.scalar import HUGEINT
 from probe_sql.sql.script import Block, Script, output_names
-from probe_sql.sql.text import Statement
+from probe_sql.sql.text import Statement, read
 from probe_sql.types import BIGINT, DOUBLE, VARCHAR, Kind
 
 Waiting = Callable[[float], None]
@@ -190,8 +191,24 @@ def planned(
     statement = Statement(script.source, select, options, spans, explain=False)
     query = bind(statement, policy, released)
     plan = plan_bound(query, policy, engine=engine, **arguments_of(arguments, outputs))
-    # What the ledger shows of it is complete by itself, and no part of the text is.
-    return replace(plan, query=replace(plan.query, sql=render_outer(select)))
+    return replace(plan, query=replace(plan.query, sql=typed(script, block)))
+
+
+def typed(script: Script, block: Block) -> str:
+    """What the ledger shows of a block, as the analyst wrote it.
+
+    Its part of the text where that is all of it; where names of WITH, subqueries or what is around
+    it have a say, the whole text, with the block's number before it.
+    """
+    text, span = script.source.sql, block.span
+    if span is not None and not block.holes:
+        part = text[span.start : span.end]
+        while part.startswith("("):
+            part = part[1:-1].strip()
+        with contextlib.suppress(ProbeError):
+            if read(part).tree == block.select:
+                return part
+    return f"/* block {block.number} */ {text}"
 
 
 def _columns(plan: Plan, open_: bool) -> tuple[Column, ...]:

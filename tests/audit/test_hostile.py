@@ -16,10 +16,16 @@ import pytest
 
 from probe_sql import Answer, errors
 from probe_sql.errors import LedgerError, ProbeError
+from probe_sql.policy import load_policy
 from probe_sql.session import Connection
-from tests.session.clinic import SECRET, SECRET_NAME, build, seeded
+from probe_sql.sql.blocks import take_apart
+from probe_sql.sql.outer import render_outer
+from probe_sql.sql.reshape import reshaped
+from probe_sql.sql.text import read
+from tests.session.clinic import POLICY, SECRET, SECRET_NAME, build, seeded
 
 HERE = Path(__file__).parent / "hostile"
+RULES = load_policy(POLICY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +181,12 @@ def test_what_is_answered_is_charged_and_made_of_released_values_alone(
     with seeded(build(tmp_path), 11) as db:
         answer = db.sql(sql)
         asked = db.ledger()
+        script = take_apart(reshaped(read(sql), RULES), RULES)
+        whole = [sql] if script is None else [render_outer(b.select) for b in script.blocks]
+        assert whole[: len(blocks)] == blocks
         # A denial ends a query: the blocks after it are never asked.
-        assert [entry.sql for entry in asked][: len(blocks)] == blocks
+        assert 0 < len(asked) <= len(whole)
+        assert all(entry.sql in sql or entry.sql.endswith(f" */ {sql}") for entry in asked)
         assert all(entry.charged_units > 0 for entry in asked)
         if chosen is not None:
             assert isinstance(answer, Answer)

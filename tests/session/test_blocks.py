@@ -96,8 +96,8 @@ def test_blocks_are_charged_one_by_one_and_joined_outside(database: Path) -> Non
     assert [row[0] for row in answer.rows] == ["C", "B", "A"]
     assert [name for name, _ in answer.blocks or ()] == ["w", "ages"]
     assert [entry.sql for entry in entries] == [
-        "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward",
-        "SELECT ward, AVG(age) AS age FROM patients GROUP BY ward",
+        "SELECT ward, count(*) AS n FROM patients GROUP BY ward",
+        "SELECT ward, avg(age) AS age FROM patients GROUP BY ward",
     ]
     assert all(entry.charged <= 0.5 for entry in entries)
     for row, margins in zip(answer.rows, answer.margins, strict=True):
@@ -107,6 +107,40 @@ def test_blocks_are_charged_one_by_one_and_joined_outside(database: Path) -> Non
     assert answer.derived == ("odd",)
     assert answer.confidence == 0.95
     assert "w: Each value lies within its margin" in answer.privacy.sentence
+
+
+@pytest.mark.parametrize(("sql", "shown"), [
+    (f"SELECT n /* why */ FROM ( {WARDS} ) WITH ACCURACY (epsilon = 1)", [WARDS]),
+    # With a clause of its own, in odd spellings, twice alike.
+    ("select N from (select Ward, COUNT( * ) as N from PATIENTS /* all */ group by 1 "
+     "WITH ACCURACY (epsilon = 0.5)), (SELECT avg(age) AS a FROM patients)",
+     ["select Ward, COUNT( * ) as N from PATIENTS /* all */ group by 1 "
+      "WITH ACCURACY (epsilon = 0.5)",
+      "SELECT avg(age) AS a FROM patients"]),
+    # What a part does not say by itself: names of WITH, released values, what is around values.
+    (f"WITH p AS (SELECT * FROM patients WHERE age > 3) SELECT (SELECT count(*) FROM p), "
+     f"max(n) FROM ({WARDS})", [WARDS, "/* block 2 */ ..."]),
+    ("SELECT ward FROM patients GROUP BY ward HAVING count(*) > (SELECT avg(age) FROM patients)",
+     ["SELECT avg(age) FROM patients", "/* block 2 */ ..."]),
+    ("SELECT ward, rank() OVER (ORDER BY count(*)) FROM patients GROUP BY ward",
+     ["/* block 1 */ ..."]),
+    ("SELECT ward, count(*) FROM patients GROUP BY ROLLUP (ward)",
+     ["/* block 1 */ ...", "/* block 2 */ ..."]),
+])  # fmt: skip
+def test_the_ledger_shows_what_was_typed(database: Path, sql: str, shown: list[str]) -> None:
+    with seeded(database, 2) as db:
+        db.sql(sql)
+        found = [entry.sql for entry in db.ledger()]
+    assert found == [one.replace("...", sql) for one in shown]
+
+
+def test_what_the_ledger_shows_can_be_asked_again(database: Path) -> None:
+    """With a placeholder, the values are not in the text: so it is for every query."""
+    with seeded(database, 2) as db:
+        ask(db, f"SELECT max(n) FROM ({WARDS})")
+        assert ask(db, db.ledger()[0].sql).columns == ("ward", "n")
+        ask(db, f"SELECT max(n) FROM ({WARDS} HAVING count(*) > ?)", parameters=[3])
+        assert db.ledger()[2].sql.startswith("/* block 1 */ SELECT max(n)")
 
 
 def test_the_rest_of_epsilon_is_divided_among_blocks_without_their_own(database: Path) -> None:
@@ -326,7 +360,7 @@ def test_windows_beside_aggregates_compute_on_released_groups(database: Path) ->
     [(_, block)] = answer.blocks or ()
     assert answer.rows[0][3] == pytest.approx(100 * 900 / 2000, abs=1)
     assert len(block.rows) == 3
-    assert "OVER" not in (entry.sql or "")
+    assert entry.sql == f"/* block 1 */ {query}"
 
 
 # --- cancelling ---

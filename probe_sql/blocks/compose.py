@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from probe_sql.answer.content import Privacy
@@ -15,6 +15,7 @@ from probe_sql.outside import Found
 from probe_sql.sql.lineage import Lineage
 from probe_sql.sql.origins import Origin
 from probe_sql.sql.script import undecided
+from probe_sql.types import parse_type
 
 _LEAST_CONFIDENCE = 0.5  # a margin that holds less often is none
 _IN_PLACE = (
@@ -36,31 +37,26 @@ def composed(
     """
     names = tuple(column.name for column in program.columns)
     width = len(names)
-    origins = _fitting(lines, width)
-    sources = _sources(program, blocks, lines)
-    steps = {step.block.table: step for step in program.steps}
-    summed = (
-        [Source(steps[table].plan, sources[i]) for i, (_, table) in enumerate(lines.sources)]
-        if lines.grouped
-        else []
-    )
-    confidence = _confidence(origins, sources)
+    branches = [_branch(program, blocks, one) for one in lines.branches or (lines,)]
+    least = min(_confidence(one.origins, one.sources) for one in branches)
+    confidence = round(least, 12) if least >= _LEAST_CONFIDENCE else None
     rows, margins, ranks = [], [], []
     raw = tuple(row[:width] for row in found.rows)
     for row in found.rows:
-        row_numbers = row[width:]
+        branch, row_numbers = branches[0], row[width:]
+        if lines.branches:
+            branch, row_numbers = branches[row[width]], row[width + 1 :]
         cells = [
-            _cell(origin, value, row_numbers, sources, summed, confidence is not None)
-            for origin, value in zip(origins, row[:width], strict=True)
+            _cell(origin, value, row_numbers, branch, confidence is not None)
+            for origin, value in zip(branch.origins, row[:width], strict=True)
         ]
         rows.append(tuple(cell[0] for cell in cells))
         margins.append(tuple(cell[1] for cell in cells))
-        ranks.append(tuple(_rank(origin, row_numbers, sources) for origin in origins))
+        ranks.append(tuple(_rank(one, row_numbers, branch.sources) for one in branch.origins))
     derived = tuple(
         name
-        for name, origin in zip(names, origins, strict=True)
-        if origin.kind == "derived"
-        or (origin.kind == "linear" and (confidence is None or _computed(origin, sources)))
+        for index, name in enumerate(names)
+        if any(_is_derived(one.origins[index], one, confidence) for one in branches)
     )
     any_margin = any(margin is not None for row in margins for margin in row)
     notices = [notice for step in program.steps for notice in _notices(step, blocks)]
@@ -72,7 +68,7 @@ def composed(
         _privacy(program, blocks, remaining, _SELECTED if any_margin else ""), tuple(notices),
         confidence=confidence if any_margin else None, raw=raw, derived=derived,
         blocks=_named(program, blocks), types=_types(program),
-        ranks=tuple(ranks) if any(one.ranks for one in sources) else (),
+        ranks=tuple(ranks) if any(s.ranks for one in branches for s in one.sources) else (),
     )  # fmt: skip
 
 
@@ -144,20 +140,48 @@ def _privacy(
 # --- cells -------------------------------------------------------------------------------------
 
 
-def _fitting(lines: Lineage, width: int) -> tuple[Origin, ...]:
-    """The origins, if there is one for each column."""
-    if len(lines.columns) == width:
-        return lines.columns
-    return tuple(Origin("derived") for _ in range(width))
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A query around the blocks: its columns' origins, and the answers that they come from.
+
+    `summed` are these too, where its rows are sums over several of theirs.
+    """
+
+    origins: tuple[Origin, ...]
+    sources: tuple[Answer, ...]
+    summed: tuple[Source, ...]
 
 
-def _sources(program: Program, blocks: Mapping[int, Answer], lines: Lineage) -> tuple[Answer, ...]:
-    numbers = {step.block.table: step.block.number for step in program.steps}
-    return tuple(blocks[numbers[table]] for _, table in lines.sources)
+def _branch(program: Program, blocks: Mapping[int, Answer], lines: Lineage) -> _Branch:
+    """The query that `lines` are of; its columns are derived where they do not fit."""
+    types = [parse_type(column.type) for column in program.columns]
+    fits = len(lines.columns) == len(types)
+    origins = tuple(
+        lines.columns[index]
+        if fits and (type_.numeric or lines.columns[index].kind != "linear")
+        else Origin("derived")
+        for index, type_ in enumerate(types)
+    )
+    steps = [_step(program, table) for _, table in lines.sources]
+    sources = tuple(blocks[step.block.number] for step in steps)
+    pairs = zip(steps, sources, strict=True)
+    summed = tuple(Source(step.plan, source) for step, source in pairs) if lines.grouped else ()
+    return _Branch(origins, sources, summed)
 
 
-def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float | None:
-    """With which probability every margin holds by itself; None where that would say little.
+def _step(program: Program, table: str) -> Step:
+    return next(step for step in program.steps if step.block.table == table)
+
+
+def _is_derived(origin: Origin, branch: _Branch, confidence: float | None) -> bool:
+    """Whether it is computed from noisy values in a way that no margin follows."""
+    if origin.kind == "linear":
+        return confidence is None or _computed(origin, branch.sources)
+    return origin.kind == "derived"
+
+
+def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float:
+    """With which probability every margin holds by itself.
 
     A sum of k values is within the sum of their margins wherever all k hold.
     """
@@ -165,7 +189,7 @@ def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float |
     for origin in origins:
         missed = sum(1 - (sources[term.source].confidence or 0.0) for term in origin.terms)
         least = min(least, 1 - missed)
-    return round(least, 12) if least >= _LEAST_CONFIDENCE else None
+    return least
 
 
 def _ranked(answer: Answer, column: int) -> bool:
@@ -183,28 +207,27 @@ def _rank(origin: Origin, row_numbers: Sequence[Any], sources: Sequence[Answer])
     plain = origin.plain
     if plain is None or row_numbers[plain.source] is None or not sources[plain.source].ranks:
         return None
-    rank: int | None = sources[plain.source].ranks[row_numbers[plain.source]][plain.column]
+    rank: int | None = sources[plain.source].ranks[int(row_numbers[plain.source])][plain.column]
     return rank
 
 
 def _cell(
-    origin: Origin, value: Any, row_numbers: Sequence[Any], sources: Sequence[Answer],
-    summed: Sequence[Source], margins: bool,
-) -> tuple[Any, float | None]:  # fmt: skip
+    origin: Origin, value: Any, row_numbers: Sequence[Any], branch: _Branch, margins: bool
+) -> tuple[Any, float | None]:
     """A value as it is shown, and its margin."""
     if origin.kind != "linear" or value is None or not margins:
         return value, None
     plain = origin.plain
     if plain is not None and row_numbers[plain.source] is not None:
-        value = sources[plain.source].rows[row_numbers[plain.source]][plain.column]
+        value = branch.sources[plain.source].rows[int(row_numbers[plain.source])][plain.column]
     total = float(origin.slack)
     for term in origin.terms:
         row_number = row_numbers[term.source]
         margin = None
         if term.summed:
-            margin = summed[term.source].summed(term.column, listed(row_number))
+            margin = branch.summed[term.source].summed(term, listed(row_number))
         elif row_number is not None:
-            margin = sources[term.source].margins[row_number][term.column]
+            margin = branch.sources[term.source].margins[int(row_number)][term.column]
         if margin is None:
             return value, None
         total += abs(float(term.factor)) * margin

@@ -11,6 +11,7 @@ from typing import Any
 from probe_sql.algorithms.intervals import amount_epsilon, sum_width
 from probe_sql.answer.values import Answer
 from probe_sql.plan.plan import Plan
+from probe_sql.sql.origins import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +21,18 @@ class Source:
     plan: Plan
     answer: Answer
 
-    def summed(self, column: int, rows: Sequence[int]) -> float | None:
-        """The half-width of the sum of a column over `rows`, some perhaps several times.
+    def summed(self, term: Term, rows: Sequence[int]) -> float | None:
+        """The half-width of the sum, or average, of a column over `rows`, some perhaps several
+        times.
 
         It holds with the block's confidence. Utility: each row is another group, so their noises
         are independent. A margin of h steps says that the noise is at least as narrow as the widest
         that stays within h as often; narrower noise has smaller moments (`sum_width`).
         """
+        whole = self._sum(term.column, rows)
+        return whole if whole is None or not term.averaged else whole / len(rows)
+
+    def _sum(self, column: int, rows: Sequence[int]) -> float | None:
         margins = {self.answer.margins[row][column] for row in rows}
         confidence = self.answer.confidence
         figure = next((f for f in self.plan.figures if f.output == column), None)

@@ -4,6 +4,7 @@ Utility: a value that is `a*x + b*y + c` of noisy values x and y, with numbers a
 within |a| times the margin of x plus |b| times that of y wherever both margins hold. The rows of
 blocks are told apart by DuckDB's `rowid`, which `*` does not show and joins do not see. A sum over
 rows that exact columns alone choose and group is linear too; which rows are behind it is listed.
+Each row of a UNION ALL is a row of one of its queries, whose number stands beside it.
 Rows that noise has chosen have noise that leans one way, and their keys carry that on: a query that
 reads a block in any way but whole, in FROM by its own name, counts as chosen by noise.
 """
@@ -22,18 +23,21 @@ from probe_sql.sql.script import BLOCK, aggregates
 from probe_sql.text import normal_name
 
 ROW = "probe_sql_row_"  # and a number: the number of a row of a block, beside the columns
+_BRANCH = "probe_sql_branch"  # which query of a UNION ALL a row is of
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
     """The origins of the columns of a query, and the tables of blocks whose rows it can name.
 
-    `grouped`: each row of the query has a list of them.
+    `grouped`: each row of the query has a list of them. `branches` are the queries of a UNION ALL:
+    then each row is of one of them, and `columns` say what holds of all.
     """
 
     columns: tuple[Origin, ...]
     sources: tuple[tuple[str, str], ...] = ()  # the name in FROM, and the block's table
     grouped: bool = False
+    branches: tuple[Lineage, ...] = ()
 
 
 @dataclass(slots=True)
@@ -92,20 +96,50 @@ def lineage(
 
 
 def with_rows(query: exp.Query, found: Lineage) -> exp.Query:
-    """The query with the row numbers of the blocks as further columns."""
-    if not found.sources:
-        return query
-    select = query.copy()
-    assert isinstance(select, exp.Select)
-    rows = []
+    """The query with the row numbers of the blocks as further columns.
+
+    Those of a UNION ALL are texts, after the number of the query that the row is of.
+    """
+    changed = query.copy()
+    if found.branches:
+        width = max(len(branch.sources) for branch in found.branches)
+        for number_, select in enumerate(_branches(changed) or ()):
+            _add_rows(select, found.branches[number_], number_, width)
+    elif isinstance(changed, exp.Select):
+        _add_rows(changed, found, None, len(found.sources))
+    return changed
+
+
+def _add_rows(select: exp.Select, found: Lineage, branch: int | None, width: int) -> None:
+    """Select `width` row numbers more, and the number of the branch first, if it is one."""
+    rows: list[exp.Expr] = []
+    if branch is not None:
+        rows.append(exp.alias_(exp.Literal.number(branch), _BRANCH))
     for index, (name, _) in enumerate(found.sources):
         row: exp.Expr = exp.column("rowid", table=exp.to_identifier(name))
+        if found.grouped or branch is not None:
+            row = exp.cast(row, exp.DataType.Type.VARCHAR)
         if found.grouped:
-            text = exp.cast(row, exp.DataType.Type.VARCHAR)
-            row = exp.GroupConcat(this=text, separator=exp.Literal.string(","))
+            row = exp.GroupConcat(this=row, separator=exp.Literal.string(","))
         rows.append(exp.alias_(row, f"{ROW}{index}"))
+    for index in range(len(found.sources), width):
+        nothing = exp.cast(exp.Null(), exp.DataType.Type.VARCHAR)
+        rows.append(exp.alias_(nothing, f"{ROW}{index}"))
     select.set("expressions", [*select.expressions, *rows])
-    return select
+
+
+def _branches(query: exp.Expr, top: bool = True) -> list[exp.Select] | None:
+    """The SELECTs whose rows a UNION ALL has, one after the other; None for any other query."""
+    if isinstance(query, exp.Select):
+        return [query]
+    named = {key for key, value in query.args.items() if value}
+    if isinstance(query, exp.Subquery) and named == {"this"}:
+        return _branches(query.this, top=False)
+    allowed = {"this", "expression", *(("with_", "order", "limit", "offset") if top else ())}
+    if not isinstance(query, exp.Union) or not named <= allowed:
+        return None
+    left, right = (_branches(query.args[side], top=False) for side in ("this", "expression"))
+    return None if left is None or right is None else left + right
 
 
 @dataclass(slots=True)
@@ -126,6 +160,9 @@ class _Reader:
             public = all(origin == EXACT for origin in inner.columns)
             public = public and _public(cte.this, _noisy(known))
             known[normal_name(cte.alias)] = (names, list(inner.columns), public)
+        stacked = _branches(query) if top and isinstance(query, exp.SetOperation) else None
+        if stacked is not None:
+            return _together([self.read(select, known, top=True) for select in stacked])
         if isinstance(query, exp.SetOperation):
             left, right = (
                 self.read(query.args[s], known, top=False) for s in ("this", "expression")
@@ -294,8 +331,8 @@ class _Reader:
 
     def _linear(self, node: exp.Expr, scope: _Scope) -> Origin | None:
         """The node as numbers times noisy values, where it is that and no more."""
-        if isinstance(node, exp.Sum) and scope.grouped:
-            return self._summed(node.this, scope)
+        if isinstance(node, exp.Sum | exp.Avg) and scope.grouped:
+            return self._summed(node, scope)
         if isinstance(node, exp.Column):
             origin = scope.column(node)
             return origin if origin.kind == "linear" and not scope.grouped else None
@@ -328,20 +365,35 @@ class _Reader:
                 return times(self._linear(node.this, scope), 1 / divisor)
         return None
 
-    def _summed(self, node: exp.Expr, scope: _Scope) -> Origin | None:
-        """The sum of one value, times a number, over rows."""
-        inner = self._linear(node, replace(scope, grouped=False))
+    def _summed(self, node: exp.Sum | exp.Avg, scope: _Scope) -> Origin | None:
+        """The sum, or the average, of one value, times a number, over rows."""
+        inner = self._linear(node.this, replace(scope, grouped=False))
         if inner is None or len(inner.terms) != 1 or inner.offset or inner.slack:
             return None
         [term] = inner.terms
         block = scope.named[term.source].block
         if block is None or term.column not in self.summable.get(block, ()):
             return None
-        return replace(inner, terms=(replace(term, summed=True),))
+        averaged = isinstance(node, exp.Avg)
+        return replace(inner, terms=(replace(term, summed=True, averaged=averaged),))
 
     def _either(self, node: exp.Expr, scope: _Scope) -> Origin | None:
         written = number(node)
         return Origin("linear", (), written) if written is not None else self._linear(node, scope)
+
+
+def _together(branches: Sequence[Lineage]) -> Lineage:
+    """What holds of all rows of a UNION ALL."""
+    columns = []
+    for origins in zip(*(branch.columns for branch in branches), strict=False):
+        if any(origin.kind == "derived" for origin in origins):
+            columns.append(DERIVED)
+        else:
+            exact = all(origin == EXACT for origin in origins)
+            columns.append(EXACT if exact else Origin("linear"))
+    if not any(branch.sources for branch in branches):
+        return Lineage(tuple(columns))
+    return Lineage(tuple(columns), branches=tuple(branches))
 
 
 def _noisy(ctes: Mapping[str, tuple[list[str], list[Origin], bool]]) -> frozenset[str]:

@@ -15,13 +15,15 @@ from sqlglot import exp
 class Term:
     """A number times a noisy value: column `column` of the block behind `source`.
 
-    `summed`: times the sum of these values over the rows that are listed.
+    `summed`: times the sum of these values over the rows that are listed; `averaged`: divided by
+    the number of these rows.
     """
 
     factor: Fraction
     source: int
     column: int
     summed: bool = False
+    averaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,9 @@ def added(left: Origin | None, right: Origin | None, sign: Fraction) -> Origin |
     right = times(right, sign)
     if left is None or right is None or not (left.terms or right.terms):
         return None
-    factors: dict[tuple[int, int, bool], Fraction] = {}
+    factors: dict[tuple[int, int, bool, bool], Fraction] = {}
     for term in (*left.terms, *right.terms):
-        at = (term.source, term.column, term.summed)
+        at = (term.source, term.column, term.summed, term.averaged)
         factors[at] = factors.get(at, Fraction(0)) + term.factor
     terms = tuple(Term(factor, *at) for at, factor in factors.items() if factor)
     return Origin("linear", terms, left.offset + right.offset, left.slack + right.slack)

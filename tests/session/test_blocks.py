@@ -216,6 +216,48 @@ def test_margins_of_sums_add_and_hold_less_often(database: Path) -> None:
     assert answer.confidence == pytest.approx(0.9)
 
 
+def test_rows_of_a_union_all_keep_their_margins(database: Path) -> None:
+    query = f"""
+        WITH w AS ({WARDS}), old AS (SELECT count(*) AS n FROM patients WHERE age > 40)
+        SELECT ward, n FROM w UNION ALL SELECT 'old', 2 * n FROM old
+        UNION ALL SELECT 'all', sum(n) FROM w UNION ALL SELECT 'mean', avg(n) FROM w
+        UNION ALL SELECT name, cap FROM diseases ORDER BY 1
+    """
+    with seeded(database, 7) as db:
+        answer = ask(db, query)
+        assert "n: DOUBLE, with a margin" in str(db.explain(query))
+    (_, wards), (_, old) = answer.blocks or ()
+    shown = {row[0]: row for row in answer.rows}
+    margins = {row[0]: one[1] for row, one in zip(answer.rows, answer.margins, strict=True)}
+    for row, one in zip(wards.rows, wards.margins, strict=True):
+        assert (shown[row[0]], margins[row[0]]) == (row, one[1])
+    assert margins["old"] == 2 * (old.margins[0][0] or 0)
+    assert margins["all"] == pytest.approx(3 * (margins["mean"] or 0))
+    assert (margins["A"] or 0) < (margins["all"] or 0) < 3 * (margins["A"] or 0)
+    assert margins["flu"] is None
+    assert answer.derived == ()
+    assert answer.confidence == 0.95
+    assert answer.rows == tuple(sorted(answer.rows))
+
+
+def test_totals_of_a_rollup_have_margins(database: Path) -> None:
+    query = "SELECT ward, count(*) AS n FROM patients GROUP BY ROLLUP (ward)"
+    with seeded(database, 7) as db:
+        answer = ask(db, query)
+    assert [row[0] for row in answer.rows] == ["A", "B", "C", None]
+    for row, margins in zip(answer.rows, answer.margins, strict=True):
+        assert abs(row[1] - EXACT.get(row[0], 3 * 673)) <= 5 * (margins[1] or 0)
+    assert answer.derived == ()
+
+
+def test_a_number_among_texts_has_no_margin(database: Path) -> None:
+    query = "SELECT 'none' AS n UNION ALL SELECT count(*) FROM patients"
+    with seeded(database, 7) as db:
+        answer = ask(db, query)
+    assert answer.margins == ((None,), (None,))
+    assert answer.derived == ("n",)
+
+
 # --- nothing is charged in vain, and nothing paid for is lost ---
 
 

@@ -71,7 +71,7 @@ class Whole:
         )
 
     def run(self, task: Task, meter: Meter) -> Outcome:
-        if isinstance(task.formula, Constant):
+        if isinstance(task.formula, Constant) or not task.groups:
             return Ladder().run(task, meter)
         record, accuracy = Record(task, meter), task.accuracy
         everyone = record.everyone()

@@ -410,7 +410,7 @@ class _Splitter:
             raise self._rows_shown(query)
         tree = part.tree if part.block is None else everything_of(part.block.table)
         assert tree is not None
-        if isinstance(parent, exp.In):
+        if isinstance(parent, exp.In) and parent.args.get("query") is query:
             hole = self._new_hole("list", tree, query)
             parent.set("query", None)
             parent.set("field", self._at(exp.Placeholder(this=hole.name), query))

@@ -1,9 +1,9 @@
 """What was released, put into the holes of a block: values as literals, lists and blocks as tables.
 
 Rules that are known before anything is charged: a number is taken as the decimal that it prints as;
-NULL, and a number that is none or infinite, makes the comparison in HAVING that it stands in hold
-for no group, is NULL in WHERE, and is an error in the SELECT list. A list is a table that private
-rows are joined with, as long as it may be.
+a number that is none or infinite is NULL, which means in WHERE and HAVING what it means in SQL, and
+is an error in the SELECT list. A list is a table that private rows are joined with, as long as it
+may be.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from probe_sql.types import Kind, SqlType, parse_type
 KEY = "probe_sql_key"  # the column of a list
 _RELEASED = "probe_sql_released_"
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In)
+# What is NULL where a part of it is.
+_STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Cast)
 _MOST_LISTED = 16  # values that HAVING is compared with
 
 
@@ -120,27 +122,63 @@ def _fill_value(select: exp.Select, hole: Hole, given: Given) -> None:
         if value is None:
             _fill_null(node, hole)
         else:
-            node.replace(_placed(literal(value, hole), node))
+            first = isinstance(node.parent, exp.Coalesce) and node.parent.this is node
+            old = node.parent if first and node.parent is not None else node
+            old.replace(_placed(literal(value, hole), node))
 
 
 def _fill_null(node: exp.Expr, hole: Hole) -> None:
-    above: list[exp.Expr] = []
-    parent = node.parent
-    while parent is not None and not isinstance(parent, exp.Having | exp.Where | exp.Select):
-        above.append(parent)
-        parent = parent.parent
-    if isinstance(parent, exp.Where):
+    while isinstance(node.parent, (*_STRICT, exp.Coalesce)):
+        parent = node.parent
+        if isinstance(parent, exp.Coalesce):
+            others = [one for one in (parent.this, *parent.expressions) if one is not node]
+            if others:
+                first, *rest = others
+                parent.replace(exp.Coalesce(this=first, expressions=rest) if rest else first)
+                return
+        node = parent
+    clause = node.find_ancestor(exp.Having, exp.Where, exp.Select)
+    if isinstance(clause, exp.Where):
         node.replace(_placed(exp.Null(), node))
         return
-    negated = [one for one in above if isinstance(one, exp.Not)]
-    compared = [one for one in above if isinstance(one, _COMPARISONS)]
-    if not isinstance(parent, exp.Having) or not (negated or compared):
+    compared = node.parent
+    negated = None if compared is None else _negated(compared)
+    if negated is None or not isinstance(compared, _COMPARISONS):
         raise SqlError(
             "the subquery gave NULL, of which no value can be made",
             fix="compare with it in HAVING or WHERE, or wrap it: coalesce((SELECT ...), 0)",
             span=hole.span,
         )
-    (negated[-1] if negated else compared[0]).replace(exp.false())
+    compared.replace(_never_true(compared, node, negated))
+
+
+def _negated(condition: exp.Expr) -> bool | None:
+    """Whether NOT stands around a part of HAVING an odd number of times; None where it is none, or
+    more than AND, OR and NOT is around it."""
+    odd, parent = False, condition.parent
+    while isinstance(parent, exp.And | exp.Or | exp.Not | exp.Paren):
+        odd ^= isinstance(parent, exp.Not)
+        parent = parent.parent
+    return odd if isinstance(parent, exp.Having) else None
+
+
+def _never_true(compared: exp.Expr, null: exp.Expr, negated: bool) -> exp.Expr:
+    """A comparison with NULL as one without it, for which the same groups are kept.
+
+    Utility: with every NOT moved to the comparisons, a condition of AND and OR is true for the same
+    groups with FALSE in place of each part that is NULL. Below an odd number of NOT that is TRUE.
+    """
+    if isinstance(compared, exp.Between) and negated:  # x >= low AND x <= high
+        low, high = compared.args["low"], compared.args["high"]
+        if null is low:
+            return exp.LTE(this=compared.this, expression=high)
+        if null is high:
+            return exp.GTE(this=compared.this, expression=low)
+    if isinstance(compared, exp.In) and not negated:  # x = one OR x = other
+        others = [one for one in compared.expressions if one is not null]
+        if others and null is not compared.this:
+            return exp.In(this=compared.this, expressions=others)
+    return exp.Boolean(this=negated)
 
 
 def literal(value: Any, hole: Hole) -> exp.Expr:
@@ -172,7 +210,8 @@ def _placed(new: exp.Expr, old: exp.Expr) -> exp.Expr:
 def _fill_list(select: exp.Select, hole: Hole, given: Given) -> dict[str, Released]:
     """`x IN (...)` as a join: at most one row of the list meets a private row.
 
-    NULL follows SQL: `x IN` is NULL where x is, or where the list has a NULL and no match.
+    NULL follows SQL: `x IN` is NULL where x is, or where the list has a NULL and no match; it is
+    FALSE where the list has no rows.
     """
     present = list(dict.fromkeys(value for value in given.values if value is not None))
     missing = len(present) < len(given.rows) and None in given.values
@@ -181,7 +220,7 @@ def _fill_list(select: exp.Select, hole: Hole, given: Given) -> dict[str, Releas
         membership = holder.parent
         assert isinstance(membership, exp.In)
         if holder.find_ancestor(exp.Having) is not None:
-            _fill_listed(membership, present, hole)
+            _fill_listed(membership, present, hole, missing)
             continue
         owner = holder.find_ancestor(exp.Select)
         assert owner is not None
@@ -189,9 +228,11 @@ def _fill_list(select: exp.Select, hole: Hole, given: Given) -> dict[str, Releas
         key = build.column(KEY, alias)
         value = membership.this
         same = exp.EQ(this=_placed(key.copy(), holder), expression=value.copy())
-        found: exp.Expr = same
-        if not missing:
-            here = exp.Not(this=exp.Is(this=_placed(key.copy(), holder), expression=exp.Null()))
+        here = exp.Not(this=exp.Is(this=_placed(key.copy(), holder), expression=exp.Null()))
+        found: exp.Expr = exp.Paren(this=here)
+        if missing:
+            found = same
+        elif present:
             unknown = exp.NEQ(this=value.copy(), expression=value.copy())
             found = exp.Paren(this=exp.Or(this=here, expression=unknown))
         membership.replace(found)
@@ -203,8 +244,15 @@ def _fill_list(select: exp.Select, hole: Hole, given: Given) -> dict[str, Releas
     return table
 
 
-def _fill_listed(membership: exp.In, values: Sequence[Any], hole: Hole) -> None:
-    """HAVING compares with each of a few numbers."""
+def _fill_listed(membership: exp.In, values: Sequence[Any], hole: Hole, missing: bool) -> None:
+    """HAVING compares with each of a few numbers; `missing` says that a NULL is among them."""
+    negated = _negated(membership)
+    if negated is None:
+        raise Refused(
+            "IN (SELECT ...) stands in HAVING within more than AND, OR and NOT",
+            fix="compare with one value: count(*) > (SELECT max(...) ...)",
+            span=hole.span,
+        )
     if len(values) > _MOST_LISTED:
         raise Refused(
             f"HAVING is compared with {len(values):,} values",
@@ -212,6 +260,9 @@ def _fill_listed(membership: exp.In, values: Sequence[Any], hole: Hole) -> None:
             fix="compare with one: count(*) > (SELECT max(...) ...)",
             span=hole.span,
         )
+    if missing and negated:
+        membership.replace(exp.true())
+        return
     if not values:
         membership.replace(exp.false())
         return

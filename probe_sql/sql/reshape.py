@@ -284,6 +284,13 @@ class _Shaper:
         own = self._columns(inner)
 
         def foreign(column: exp.Column) -> bool:
+            scope = column.find_ancestor(exp.Select)
+            while scope is not None and scope is not inner:  # a subquery's own column
+                named = {normal_name(source.alias_or_name) for source in sources_of(scope)}
+                known = named if column.table else self._columns(scope)
+                if normal_name(column.table or column.name) in known:
+                    return False
+                scope = scope.find_ancestor(exp.Select)
             if column.table:
                 return normal_name(column.table) not in names
             return normal_name(column.name) not in own

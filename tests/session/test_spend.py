@@ -14,6 +14,14 @@ from .clinic import QUERY, build, seeded
 BARE = QUERY.replace(", count(*) AS cases", "")
 
 
+def test_no_group_is_left_by_conditions_on_keys(tmp_path: Path) -> None:
+    nobody = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5 AND ward = 'Z'"
+    with seeded(build(tmp_path), 3) as db:
+        answer = db.sql(nobody, spend="all")
+        assert isinstance(answer, Answer)
+        assert (answer.status, answer.rows) == ("answered", ())
+
+
 @pytest.mark.parametrize(
     ("sql", "options", "half"),
     [(BARE, {}, False), (QUERY, {}, True), (QUERY, {"margin": 20}, False)],

@@ -137,8 +137,8 @@ def _fill_null(node: exp.Expr, hole: Hole) -> None:
                 parent.replace(exp.Coalesce(this=first, expressions=rest) if rest else first)
                 return
         node = parent
-    clause = node.find_ancestor(exp.Having, exp.Where, exp.Select)
-    if isinstance(clause, exp.Where):
+    clause = node.find_ancestor(exp.AggFunc, exp.Having, exp.Where, exp.Select)
+    if isinstance(clause, exp.AggFunc | exp.Where):  # it is compared with rows
         node.replace(_placed(exp.Null(), node))
         return
     compared = node.parent

@@ -26,7 +26,8 @@ GROUPS = (
     "count(*) IN ((SELECT max(beds) * 3 FROM wards), 360)",
     "(SELECT max(beds) FROM wards) NOT IN (3, 5)",
     # A default for NULL was lost with it.
-    f"count(*) > coalesce({NONE}, 200)", f"count(*) > coalesce(2 * {NONE}, 200)",
+    f"sum(CASE WHEN pain > {NONE} THEN 1 ELSE 3 END) > 600", f"count(*) > coalesce({NONE}, 200)",
+    f"count(*) > coalesce(2 * {NONE}, 200)",
 )  # fmt: skip
 TOTALS = (
     # NULL is in a list without rows no more than any number is.
@@ -36,6 +37,8 @@ TOTALS = (
     f"{ROWS}pain NOT IN (5, (SELECT min(beds) FROM wards))",
     f"{ROWS}(SELECT max(beds) FROM wards) IN (60, 7)", f"{ROWS}pain > coalesce({NONE}, 2)",
     f"SELECT count(*) * coalesce({NONE}, 2) FROM stays",
+    f"SELECT sum(CASE WHEN pain > {NONE} OR died THEN 1 ELSE 0 END) FROM stays",
+    f"SELECT count(*) FILTER (WHERE NOT pain > {NONE} OR died) FROM stays",
     "SELECT count(*) * coalesce((SELECT max(beds) FROM wards), 2) FROM stays",
 )  # fmt: skip
 MENDED = (

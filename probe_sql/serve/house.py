@@ -1,14 +1,15 @@
 """What every door of the server shares: the data, who may come in, whose turn it is, the log.
 
-A door (`postgres/`) listens, speaks its protocol, and lets people in by `verifier`, `patience` and
-`tried`, or by `prove`; then `enter` gives it a guest, through whom everything is asked.
+A door (`postgres/`) listens, speaks its protocol, and lets people in by `verifier` and
+`attempt`, or by `prove`; then `enter` gives it a guest, through whom everything is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -22,7 +23,7 @@ from probe_sql.serve.guest import Guest, Keys, Means
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.log import Log
 from probe_sql.serve.opening import Opening, check_opening, tls_context
-from probe_sql.serve.patience import Patience
+from probe_sql.serve.patience import Patience, Refused
 from probe_sql.serve.turns import Lane, Turns
 from probe_sql.serve.users import Users, Verifier, beside, normal, read_users
 from probe_sql.session import Connection, Entry
@@ -170,17 +171,20 @@ class House:
             raise Complaint("28000", "nobody may log in", fix="ask the owner of the server")
         return self._users.verifier(user)
 
-    async def patience(self, user: str, address: str) -> None:
-        """Wait as long as earlier failures ask for."""
-        await asyncio.sleep(self._patience.wait(user, address))
+    @contextlib.asynccontextmanager
+    async def attempt(self, user: str, address: str) -> AsyncIterator[None]:
+        """Judge what proves a user in the block, when its turn has come; `Refused` is a failure.
 
-    def tried(self, user: str, address: str, *, right: bool) -> None:
-        """Remember how a login ended."""
-        if right:
+        A failure makes the next attempts of this user and address wait, a success forgets.
+        """
+        async with self._patience.turn(user, address):
+            try:
+                yield
+            except Refused:
+                self._patience.failed(user, address)
+                self.log("wrong password", user=user, address=address)
+                raise Complaint("28P01", WRONG) from None
             self._patience.succeeded(user, address)
-        else:
-            self._patience.failed(user, address)
-            self.log("wrong password", user=user, address=address)
 
     def confirm(self, user: str, verifier: Verifier) -> None:
         """Refuse a login whose verifier was taken away or changed since it began."""
@@ -192,13 +196,12 @@ class House:
 
         For doors that are told passwords: with the same steps and waits for unknown names.
         """
-        verifier = self.verifier(user)
-        await self.patience(user, address)
-        right = await asyncio.to_thread(verifier.fits, password)
-        self.tried(user, address, right=right)
-        if not right:
-            raise Complaint("28P01", WRONG)
-        self.confirm(user, verifier)
+        user = normal(user)  # one name, however it is written
+        async with self.attempt(user, address):
+            verifier = self.verifier(user)
+            if not await asyncio.to_thread(verifier.fits, password):
+                raise Refused
+            self.confirm(user, verifier)
         return verifier
 
     def enter(

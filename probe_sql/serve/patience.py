@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+
+class Refused(Exception):
+    """The password is not the user's, or the user is not known: which of them is not told."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """Attempts of one user and address that wait for one another."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    length: int = 0
 
 
 class Patience:
@@ -26,35 +41,47 @@ class Patience:
         self._remembered = remembered
         self._clock = clock
         self._failures: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
+        self._lines: dict[bytes, _Line] = {}
+
+    @contextlib.asynccontextmanager
+    async def turn(self, user: str, address: str) -> AsyncIterator[None]:
+        """Judge an attempt in the block: one at a time of a user and address, in the order in which
+        they came, each after the waits that the ones before it have earned.
+
+        Privacy: an attempt is not looked at before, so that starting many at once gets no more
+        guesses than making one after the other.
+        """
+        key = _digest(user, address)
+        line = self._lines.setdefault(key, _Line())
+        line.length += 1
+        try:
+            async with line.lock:
+                while (left := self.wait(user, address)) > 0:
+                    await asyncio.sleep(left)
+                yield
+        finally:
+            line.length -= 1
+            if not line.length:
+                del self._lines[key]
 
     def wait(self, user: str, address: str) -> float:
-        """Seconds until this attempt may go on; attempts at once wait one after the other."""
-        now, key = self._clock(), _digest(user, address)
-        count, free = self._failures.get(key, (0, now))
-        if count == 0:
-            return 0.0
-        start = max(now, free)
-        self._keep(key, count, min(start + self._delay(count), now + self._most))
-        return min(max(0.0, start - now), self._most)
+        """Seconds from now until an attempt may be judged."""
+        _, free = self._failures.get(_digest(user, address), (0, 0.0))
+        return max(0.0, free - self._clock())
 
     def failed(self, user: str, address: str) -> None:
         """Remember a failure."""
-        now, key = self._clock(), _digest(user, address)
-        count, free = self._failures.get(key, (0, 0.0))
-        self._keep(key, count + 1, max(free, now + self._delay(count + 1)))
+        key = _digest(user, address)
+        count = self._failures.get(key, (0, 0.0))[0] + 1
+        delay = min(self._first * 2 ** min(count - 1, 30), self._most)
+        self._failures[key] = count, self._clock() + delay
+        self._failures.move_to_end(key)
+        while len(self._failures) > self._remembered:
+            self._failures.popitem(last=False)
 
     def succeeded(self, user: str, address: str) -> None:
         """Forget the failures."""
         self._failures.pop(_digest(user, address), None)
-
-    def _delay(self, count: int) -> float:
-        return float(min(self._first * 2 ** min(count - 1, 30), self._most))
-
-    def _keep(self, key: bytes, count: int, free: float) -> None:
-        self._failures[key] = count, free
-        self._failures.move_to_end(key)
-        while len(self._failures) > self._remembered:
-            self._failures.popitem(last=False)
 
 
 def _digest(user: str, address: str) -> bytes:

@@ -103,8 +103,10 @@ class Raw:
         self.send(startup(user=user, database="clinic"))
         return self.until()
 
-    def log_in(self, user: str, password: str, **more: str) -> list[tuple[str, bytes]]:
-        """Log in; returns the messages after it."""
+    def log_in(
+        self, user: str, password: str, leave: bool = False, **more: str
+    ) -> list[tuple[str, bytes]]:
+        """Log in; returns the messages after it. `leave`: stop once the proof was sent."""
         self.send(startup(user=user, database="clinic", **more))
         kind, body = self.receive()
         if kind != "R":
@@ -118,7 +120,7 @@ class Raw:
             return [(kind, body)]
         client.set_server_first(body[4:].decode())
         self.send(message("p", client.get_client_final().encode()))
-        return self.until()
+        return [] if leave else self.until()
 
 
 def fields(body: bytes) -> dict[str, str]:

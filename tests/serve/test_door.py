@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import itertools
 import os
 import select
 import shutil
 import socket
 import struct
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -172,13 +175,66 @@ def test_failures_make_the_same_user_and_address_wait_and_nobody_else() -> None:
     assert patience.wait("maria", "b") == 0
     assert patience.wait("noor", "a") == 0
     patience.failed("noor", "a")
-    waits = [patience.wait("noor", "a") for _ in range(3)]
-    assert waits == [1, 2, 3]  # attempts at once stand in line
+    assert patience.wait("noor", "a") == 1
     patience.succeeded("maria", "a")
     assert patience.wait("maria", "a") == 0
     for number in range(10):
         patience.failed(f"u{number}", "a")
     assert patience.wait("noor", "a") == 0  # forgotten: memory is bounded
+
+
+def test_attempts_at_once_wait_for_one_another_and_for_what_each_has_earned() -> None:
+    """None is judged before its turn, however many begin at once, and nothing stays of them."""
+    patience = Patience(first=0.05)
+    judged: list[float] = []
+
+    async def attempt(user: str) -> None:
+        async with patience.turn(user, "a"):
+            judged.append(asyncio.get_running_loop().time())
+            patience.failed(user, "a")
+
+    async def life() -> None:
+        async with patience.turn("maria", "a"):
+            gone = asyncio.create_task(attempt("maria"))
+            await attempt("noor")  # has no line to wait in
+            gone.cancel()  # who leaves keeps no place
+            await asyncio.wait([gone])
+        await asyncio.gather(*(attempt("maria") for _ in range(4)))
+
+    asyncio.run(life())
+    _, *times = judged
+    pauses = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert len(pauses) == 3
+    assert all(pause > least for pause, least in zip(pauses, (0.04, 0.09, 0.19), strict=True))
+    assert not patience._lines
+
+
+def test_guesses_on_many_connections_are_no_faster_than_on_one(serve: Serve) -> None:
+    served = serve()
+
+    def guess() -> None:
+        with raw.Raw(served.host, served.port) as client:
+            assert raw.error_of(client.log_in("maria", "wrong password"))["C"] == "28P01"
+
+    began = time.monotonic()
+    guesses = [threading.Thread(target=guess) for _ in range(4)]
+    for one in guesses:
+        one.start()
+    for one in guesses:
+        one.join(30)
+    assert served.log.count("wrong password") == 4
+    assert time.monotonic() - began > 0.25 + 0.5 + 1
+
+
+def test_who_left_before_the_guess_was_judged_is_not_judged(serve: Serve) -> None:
+    served = serve()
+    for _ in range(4):  # two seconds to wait
+        served.server.house._patience.failed("maria", "127.0.0.1")
+    for _ in range(3):
+        with raw.Raw(served.host, served.port) as client:
+            client.log_in("maria", "wrong password", leave=True)
+    until(lambda: not served.server.postgres._conversations)
+    assert "wrong password" not in served.log
 
 
 def test_removing_a_user_or_changing_a_password_ends_their_sessions(serve: Serve) -> None:

@@ -83,6 +83,30 @@ def test_a_password_that_is_not_the_users_is_refused_and_makes_wait(
     lived(clinic, Limits(), life)
 
 
+def test_passwords_that_are_tried_at_once_are_tried_one_after_the_other(clinic: Path) -> None:
+    """Each spelling of a name is the same name."""
+
+    async def life(house: House) -> None:
+        clock = asyncio.get_running_loop().time
+        began, ended = clock(), []
+
+        async def guess(name: str) -> None:
+            with pytest.raises(Complaint, match="the user or the password is wrong"):
+                await house.prove(name, "10.0.0.1", "wrong password")
+            ended.append(clock() - began)
+
+        names = ("maria", "\uff4daria", "m\uff41ria", "mar\uff49a")
+        guesses = asyncio.gather(*map(guess, names))
+        while not ended:
+            await asyncio.sleep(0.01)
+        await house.prove("maria", "10.0.0.2", PASSWORD)  # from elsewhere she need not wait
+        assert len(ended) < 4
+        await guesses
+        assert ended[-1] > 0.25 + 0.5 + 1
+
+    lived(clinic, Limits(), life)
+
+
 def test_a_removed_user_is_ended_and_asks_nothing_more(clinic: Path) -> None:
     async def life(house: House) -> None:
         ended = asyncio.Event()

@@ -6,14 +6,11 @@ import secrets
 
 import scramp
 
+from probe_sql.serve.patience import Refused
 from probe_sql.serve.postgres.messages import ProtocolError
 from probe_sql.serve.users import Verifier
 
 MECHANISM = "SCRAM-SHA-256"
-
-
-class Refused(Exception):
-    """The password is not the user's, or the user is not known: which of them is not told."""
 
 
 class Login:

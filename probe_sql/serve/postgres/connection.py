@@ -11,10 +11,10 @@ from typing import Protocol
 from probe_sql.errors import ProbeError
 from probe_sql.serve.complaints import Complaint, sqlstate
 from probe_sql.serve.guest import Guest
-from probe_sql.serve.house import WRONG, House, Visit
+from probe_sql.serve.house import House, Visit
 from probe_sql.serve.postgres import messages as m
 from probe_sql.serve.postgres import types
-from probe_sql.serve.postgres.auth import MECHANISM, Login, Refused, new_key
+from probe_sql.serve.postgres.auth import MECHANISM, Login, new_key
 from probe_sql.serve.postgres.desk import Desk, Means
 from probe_sql.serve.postgres.messages import ProtocolError
 from probe_sql.serve.postgres.portals import check_formats
@@ -154,17 +154,15 @@ class Conversation:
     async def _log_in(self, user: str) -> Verifier:
         address = self._wire.address
         verifier = self._house.verifier(user)
-        await self._house.patience(user, address)
         login = Login(verifier)
         self._wire.write(m.mechanisms([MECHANISM]))
-        try:
-            self._wire.write(m.authentication(11, login.first(await self._sasl())))
-            proof = login.last(await self._sasl())
-        except Refused:
-            self._house.tried(user, address, right=False)
-            raise Complaint("28P01", WRONG) from None
-        self._house.confirm(user, verifier)
-        self._house.tried(user, address, right=True)
+        self._wire.write(m.authentication(11, login.first(await self._sasl())))
+        given = await self._sasl()
+        async with self._house.attempt(user, address):
+            if not self._wire.alive:  # nobody is there to be told
+                raise Gone
+            proof = login.last(given)
+            self._house.confirm(user, verifier)
         self._wire.write(m.authentication(12, proof))
         return verifier
 

@@ -118,12 +118,12 @@ class PostgresDoor:
 
     async def cancel(self, address: str, wanted: m.Cancel) -> None:
         """Cancel what a conversation runs; whoever guesses keys waits longer each time."""
-        await asyncio.sleep(self._cancels.wait("", address))
-        found = self._conversations.get(wanted.process)
-        given = wanted.key.to_bytes(4, "big")
-        if found is not None and hmac.compare_digest(found.key.to_bytes(4, "big"), given):
-            if found.guest is not None:
-                found.guest.cancel()
-        else:
-            self._cancels.failed("", address)
-            self.house.log("wrong cancel key", address=address)
+        async with self._cancels.turn("", address):
+            found = self._conversations.get(wanted.process)
+            given = wanted.key.to_bytes(4, "big")
+            if found is not None and hmac.compare_digest(found.key.to_bytes(4, "big"), given):
+                if found.guest is not None:
+                    found.guest.cancel()
+            else:
+                self._cancels.failed("", address)
+                self.house.log("wrong cancel key", address=address)

@@ -6,17 +6,19 @@ import asyncio
 import contextlib
 import re
 import socket
+import ssl
 from collections.abc import Iterator
 
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
 
 from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.policy import Policy
 from probe_sql.serve.console.guard import Address, Guard, refusal
 from probe_sql.serve.console.site import Site
-from probe_sql.serve.house import House
+from probe_sql.serve.house import House, Visit
 
 PORT = 8432
 _PORTS = 50  # that are tried before one must be named
@@ -27,19 +29,52 @@ _ENDING = 3  # seconds for what is being sent
 class _Counted(H11Protocol):
     """HTTP over a connection that the house counts, whose requests must come in time.
 
-    A head has `seconds` from when nothing else is under way, and who does not read has as many: so
-    nobody keeps a connection for nothing.
+    A TLS handshake has `seconds`, a head as many from when nothing else is under way, and so has
+    who does not read: so nobody keeps a connection for nothing, and none that is not counted.
     """
 
     house: House
-    seconds = 30.0
+    seconds: float
+    handshakes: set[asyncio.Task[None]]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count it, and wait for the first request; or say that there are too many."""
-        super().connection_made(transport)
+        """Count it, before its handshake where there is one; turn it away where there are many."""
         self._head: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
-        self._visit = self.house.visit(self.client[0] if self.client is not None else "?")
+        self._early = b""  # what came with the end of the handshake
+        address = get_remote_addr(transport)
+        self._visit = self.house.visit(address[0] if address is not None else "?")
+        if self.house.tls is None:
+            self._greet(transport)
+        elif self._visit is None:
+            transport.abort()
+        else:
+            transport.pause_reading()
+            task = self.loop.create_task(self._encrypt(transport, self.house.tls, self._visit))
+            self.handshakes.add(task)
+            task.add_done_callback(self.handshakes.discard)
+
+    async def _encrypt(
+        self, plain: asyncio.Transport, context: ssl.SSLContext, visit: Visit
+    ) -> None:
+        made = None
+        try:
+            made = await self.loop.start_tls(
+                plain, self, context, server_side=True, ssl_handshake_timeout=self.seconds
+            )
+        except OSError:  # of TLS, or the time
+            pass
+        finally:
+            if made is None:
+                self.house.gone(visit)
+        if made is not None:
+            self._greet(made)
+            if self._early:
+                self.data_received(self._early)
+
+    def _greet(self, transport: asyncio.Transport) -> None:
+        """Wait for the first request; or say that there are too many connections."""
+        super().connection_made(transport)
         if self._visit is None:
             transport.write(refusal(self.house.tls is not None))
             transport.close()
@@ -49,15 +84,19 @@ class _Counted(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count it no more."""
-        super().connection_lost(exc)
         if self._visit is not None:
             self.house.gone(self._visit)
+        if self.transport is not None:
+            super().connection_lost(exc)
         for timer in (self._head, self._stuck):
             if timer is not None:
                 timer.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Read on; a request whose head is whole has limits of its own."""
+        if self.transport is None:
+            self._early += data
+            return
         super().data_received(data)
         self._expect()
 
@@ -121,6 +160,7 @@ class ConsoleDoor:
         self._address: Address | None = None
         self._serving: asyncio.Task[None] | None = None
         self._server: _Uvicorn | None = None
+        self._handshakes: set[asyncio.Task[None]] = set()
 
     async def start(self) -> tuple[str, int]:
         """Listen; returns the address."""
@@ -138,7 +178,11 @@ class ConsoleDoor:
         self.site.entrance.address = self._address
         seconds = self.house.limits.message_seconds
         app = Guard(self._app(), lambda: self.address, self.house.surprised, seconds)
-        counted = {"house": self.house, "seconds": self.house.limits.head_seconds}
+        counted = {
+            "house": self.house,
+            "seconds": self.house.limits.head_seconds,
+            "handshakes": self._handshakes,
+        }
         config = uvicorn.Config(
             app,
             http=type("Counted", (_Counted,), counted),
@@ -154,7 +198,6 @@ class ConsoleDoor:
             timeout_graceful_shutdown=_ENDING,
         )
         config.load()
-        config.ssl = self.house.tls
         self._server = _Uvicorn(config)
         self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
         while not self._server.started and not self._serving.done():
@@ -186,6 +229,8 @@ class ConsoleDoor:
     async def close(self) -> None:
         """End sessions, and listen no more."""
         await self.site.close()
+        for task in self._handshakes:
+            task.cancel()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             with contextlib.suppress(TimeoutError):

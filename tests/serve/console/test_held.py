@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import shutil
 import socket
+import ssl
 import time
 from pathlib import Path
 from urllib.parse import urlencode
@@ -13,7 +16,7 @@ import pytest
 
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.users import change_password, read_users, remove_user
-from tests.serve.conftest import PASSWORD
+from tests.serve.conftest import PASSWORD, until
 from tests.serve.console.conftest import OWNER, Client, Open, Served
 
 NEW = "quite another password"
@@ -169,6 +172,43 @@ def test_a_head_that_drips_is_given_up_also_after_the_first_request(
         pytest.fail("the connection was kept")
     link.close()
     assert served.server.house._visits == set()
+
+
+def _encrypted(served: Served) -> socket.socket:
+    plain = socket.create_connection(("127.0.0.1", served.console_port), 10)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(plain)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_handshake_that_does_not_end_is_counted_and_given_up(open_console: Open) -> None:
+    served = open_console(Limits(strangers=3, strangers_each=3, head_seconds=2), self_signed=True)
+    house = served.server.house
+    held = _opened(served, 3)
+    held[0].sendall(b"\x16\x03\x01\x02\x00\x01")  # the begin of a handshake
+    until(lambda: len(house._visits) == 3)
+    over = socket.create_connection(("127.0.0.1", served.console_port), 10)
+    with contextlib.suppress(ConnectionError):
+        assert over.recv(1) == b""  # turned away before its handshake
+    over.close()
+    for one in held:
+        with contextlib.suppress(ConnectionError):
+            assert one.recv(1) == b""  # so are these, once their time is over
+        one.close()
+    until(lambda: not house._visits)
+    until(lambda: not served.server.console._handshakes)  # type: ignore[union-attr]
+    with _encrypted(served) as link:
+        assert len(house._visits) == 1
+        link.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{served.console_port}\r\n\r\n".encode())
+        assert link.recv(100_000).startswith(b"HTTP/1.1 401")
+        time.sleep(0.1)
+        link.settimeout(20)
+        with contextlib.suppress(ConnectionError):
+            while link.recv(100_000):  # no further head came in time
+                pass
+    until(lambda: not house._visits)
+    assert "surprise" not in served.log
 
 
 def test_what_surprises_over_and_over_fills_no_log(open_console: Open) -> None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import html
 import sys
+import tempfile
+import threading
+import webbrowser
 from argparse import Namespace
 from functools import partial
+from pathlib import Path
 
 from probe_sql.cli.arguments import PROGRAM, UsageError
 from probe_sql.cli.terminal import is_terminal, show_note
@@ -116,8 +121,10 @@ def run_console(arguments: Namespace, policy: str) -> int:
     opening = Opening(
         arguments.db, policy, arguments.ledger, port=arguments.port, login=False, personal=True
     )
-    show = partial(_come_in, browser=not arguments.no_browser and is_terminal(sys.stdout))
-    asyncio.run(alone(opening, Limits(idle_seconds=float("inf")), analyst, show))
+    browser = not arguments.no_browser and is_terminal(sys.stdout)
+    with tempfile.TemporaryDirectory(prefix="probe-sql-") as folder:  # of mode 0700
+        show = partial(_come_in, folder=Path(folder) if browser else None)
+        asyncio.run(alone(opening, Limits(idle_seconds=float("inf")), analyst, show))
     return 0
 
 
@@ -137,13 +144,24 @@ def _check_console() -> None:
         ) from None
 
 
-def _come_in(link: str, *, browser: bool) -> None:
+def _come_in(link: str, *, folder: Path | None) -> None:
+    """Show the link to who is at the terminal; where there is a folder, open a browser, too.
+
+    Privacy: a browser gets the name of a file that only this account can read, and goes on from
+    there by itself. Its command line can be read by every account of the machine.
+    """
     print(f"open {link}", flush=True)
     show_note("The link works once. Ctrl-C ends the console.")
-    if browser:
-        import webbrowser
-
-        webbrowser.open(link)
+    if folder is not None:
+        page = folder / "open.html"
+        page.touch(0o600)
+        target = html.escape(link)
+        page.write_text(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">'
+            f'<title>probe_sql</title><a href="{target}">Open the console</a>\n'
+        )
+        # Beside the console, which answers meanwhile: a browser may run until it is left.
+        threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
 
 
 def _console_at(url: str) -> None:

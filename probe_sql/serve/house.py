@@ -23,7 +23,7 @@ from probe_sql.serve.guest import Guest, Keys, Means
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.log import Log
 from probe_sql.serve.opening import Opening, check_opening, tls_context
-from probe_sql.serve.patience import Patience, Refused
+from probe_sql.serve.patience import CROWDED, Patience, Refused
 from probe_sql.serve.turns import Lane, Turns
 from probe_sql.serve.users import Users, Verifier, beside, normal, read_users
 from probe_sql.session import Connection, Entry
@@ -48,11 +48,12 @@ class Door(Protocol):
 
 
 class Visit:
-    """A connection at a door; `known` once its user has logged in."""
+    """A connection at a door; `user` is who has logged in over it, `open` whether it still is."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.known = False
+        self.user: str | None = None
+        self.open = True
 
 
 class House:
@@ -123,7 +124,7 @@ class House:
 
     def visit(self, address: str) -> Visit | None:
         """Count a connection; None where there are too many, or the house is closing."""
-        strangers = [one.address for one in self._visits if not one.known]
+        strangers = [one.address for one in self._visits if one.user is None]
         full = (
             len(self._visits) >= self.limits.connections
             or len(strangers) >= self.limits.strangers
@@ -137,7 +138,21 @@ class House:
 
     def gone(self, visit: Visit) -> None:
         """Count a connection no more."""
+        visit.open = False
         self._visits.discard(visit)
+
+    def recognise(self, visit: Visit, user: str) -> None:
+        """Count a connection as one of a user who has logged in; raises where they have many."""
+        visit.user = None
+        self._check_room(sum(one.user == user for one in self._visits))
+        visit.user = user
+
+    def _check_room(self, taken: int) -> None:
+        """Refuse a user who has so many connections already."""
+        if taken >= self.limits.connections_each:
+            raise Complaint(
+                "53300", "this user has too many connections", fix="close some, or try again later"
+            )
 
     @property
     def users(self) -> Users:
@@ -172,12 +187,15 @@ class House:
         return self._users.verifier(user)
 
     @contextlib.asynccontextmanager
-    async def attempt(self, user: str, address: str) -> AsyncIterator[None]:
+    async def attempt(
+        self, user: str, address: str, present: Callable[[], bool] = lambda: True
+    ) -> AsyncIterator[None]:
         """Judge what proves a user in the block, when its turn has come; `Refused` is a failure.
 
-        A failure makes the next attempts of this user and address wait, a success forgets.
+        A failure makes the next attempts of this user and address wait, a success forgets; who is
+        not `present` any more is not judged.
         """
-        async with self._patience.turn(user, address):
+        async with self._patience.turn(user, address, present):
             try:
                 yield
             except Refused:
@@ -191,17 +209,26 @@ class House:
         if self.verifier(user) != verifier:
             raise Complaint("28P01", WRONG)
 
-    async def prove(self, user: str, address: str, password: str) -> Verifier:
+    async def prove(
+        self, user: str, address: str, password: str, present: Callable[[], bool] = lambda: True
+    ) -> Verifier:
         """The verifier of a user whose password this is; raises where it is not.
 
-        For doors that are told passwords: with the same steps and waits for unknown names.
+        For doors that are told passwords: with the same steps and waits for unknown names, and as
+        much time as there is before the login.
         """
         user = normal(user)  # one name, however it is written
-        async with self.attempt(user, address):
-            verifier = self.verifier(user)
-            if not await asyncio.to_thread(verifier.fits, password):
-                raise Refused
-            self.confirm(user, verifier)
+        try:
+            async with (
+                asyncio.timeout(self.limits.login_seconds),
+                self.attempt(user, address, present),
+            ):
+                verifier = self.verifier(user)
+                if not await asyncio.to_thread(lambda: present() and verifier.fits(password)):
+                    raise Refused
+                self.confirm(user, verifier)
+        except TimeoutError:
+            raise Complaint("53300", CROWDED, fix="try again later") from None
         return verifier
 
     def enter(
@@ -216,10 +243,7 @@ class House:
 
         Without login there is no verifier.
         """
-        if sum(one.user == user for one in self._guests) >= self.limits.connections_each:
-            raise Complaint(
-                "53300", "this user has too many connections", fix="close some, or try again later"
-            )
+        self._check_room(sum(one.user == user for one in self._guests))
         analyst = Analyst(self._session(user), user, self._answers)
         keys = Keys(lambda: self.is_owner(user), self.record, lambda who: self.unlock(who, user))
         guest = Guest(analyst, verifier, self._means, keys, ended, present)

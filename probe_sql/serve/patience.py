@@ -10,6 +10,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
+from probe_sql.serve.complaints import Complaint
+
+CROWDED = "other attempts of this user are waited for"
+
 
 class Refused(Exception):
     """The password is not the user's, or the user is not known: which of them is not told."""
@@ -34,30 +38,40 @@ class Patience:
         first: float = 0.25,
         most: float = 30.0,
         remembered: int = 10_000,
+        waiting: int = 100,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._first = first
         self._most = most
         self._remembered = remembered
+        self._waiting = waiting
         self._clock = clock
         self._failures: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
         self._lines: dict[bytes, _Line] = {}
 
     @contextlib.asynccontextmanager
-    async def turn(self, user: str, address: str) -> AsyncIterator[None]:
+    async def turn(
+        self, user: str, address: str, present: Callable[[], bool] = lambda: True
+    ) -> AsyncIterator[None]:
         """Judge an attempt in the block: one at a time of a user and address, in the order in which
         they came, each after the waits that the ones before it have earned.
+
+        Raises where too many wait, and where nobody is `present` to be told.
 
         Privacy: an attempt is not looked at before, so that starting many at once gets no more
         guesses than making one after the other.
         """
         key = _digest(user, address)
         line = self._lines.setdefault(key, _Line())
+        if line.length >= self._waiting:
+            raise Complaint("53300", CROWDED, fix="try again later")
         line.length += 1
         try:
             async with line.lock:
-                while (left := self.wait(user, address)) > 0:
+                while present() and (left := self.wait(user, address)) > 0:
                     await asyncio.sleep(left)
+                if not present():
+                    raise Complaint("08006", "the client has left")
                 yield
         finally:
             line.length -= 1

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from probe_sql.errors import InterfaceError, OperationalError
+from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.log import Log
 from probe_sql.serve.opening import Opening, check_opening
@@ -200,9 +201,16 @@ def test_attempts_at_once_wait_for_one_another_and_for_what_each_has_earned() ->
             gone.cancel()  # who leaves keeps no place
             await asyncio.wait([gone])
         await asyncio.gather(*(attempt("maria") for _ in range(4)))
+        waiting = [asyncio.create_task(attempt("maria")) for _ in range(101)]
+        await asyncio.sleep(0)
+        with pytest.raises(Complaint, match="are waited for"):
+            await waiting.pop()
+        for one in waiting:
+            one.cancel()
+        await asyncio.wait(waiting)
 
     asyncio.run(life())
-    _, *times = judged
+    _, *times = judged[:5]
     pauses = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert len(pauses) == 3
     assert all(pause > least for pause, least in zip(pauses, (0.04, 0.09, 0.19), strict=True))

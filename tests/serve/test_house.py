@@ -107,6 +107,19 @@ def test_passwords_that_are_tried_at_once_are_tried_one_after_the_other(clinic: 
     lived(clinic, Limits(), life)
 
 
+def test_so_many_attempts_wait_and_none_for_longer_than_a_login(clinic: Path) -> None:
+    async def life(house: House) -> None:
+        for _ in range(9):
+            house._patience.failed("maria", "10.0.0.1")
+        attempts = [house.prove("maria", "10.0.0.1", PASSWORD) for _ in range(120)]
+        ends = await asyncio.gather(*attempts, return_exceptions=True)
+        assert all(isinstance(one, Complaint) and one.code == "53300" for one in ends)
+        await house.prove("maria", "10.0.0.2", PASSWORD)
+        assert not house._patience._lines
+
+    lived(clinic, Limits(login_seconds=0.5), life)
+
+
 def test_a_removed_user_is_ended_and_asks_nothing_more(clinic: Path) -> None:
     async def life(house: House) -> None:
         ended = asyncio.Event()
@@ -176,7 +189,7 @@ def test_the_house_counts_connections_of_all_doors(clinic: Path) -> None:
         assert second is not None
         assert house.visit("a") is None
         assert house.visit("b") is not None
-        second.known = True
+        house.recognise(second, "maria")
         assert house.visit("a") is not None
         assert house.visit("c") is None
         house.gone(first)

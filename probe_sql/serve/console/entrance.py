@@ -6,6 +6,7 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
@@ -105,10 +106,15 @@ class Entrance:
         return handler
 
     def _visitor(self, request: Request) -> Visitor | None:
-        """Whose session a request is of; its connection counts as known while there is one."""
+        """Whose session a request is of; its connection counts as theirs while there is one."""
         self.visitors.drop_ended()
         visitor = self.visitors.find(request.cookies.get(self._cookie(request)))
-        request.state.visit.known = visitor is not None
+        request.state.visit.user = None
+        if visitor is not None:
+            try:
+                self.house.recognise(request.state.visit, visitor.name)
+            except Complaint as error:
+                raise HTTPException(503, error.what, {"Connection": "close"}) from None
         return visitor
 
     def _is_owner(self, visitor: Visitor) -> bool:
@@ -157,7 +163,8 @@ class Entrance:
         frame = Frame(self.house.name, request.state.nonce)
         address = request.client.host if request.client is not None else "?"
         try:
-            verifier = await self.house.prove(name, address, sent.get("password", ""))
+            password, visit = sent.get("password", ""), request.state.visit
+            verifier = await self.house.prove(name, address, password, lambda: visit.open)
             user = normal(name)
             owner = self.house.is_owner(user)
             secret = self.visitors.enter(user, verifier, owner=owner)

@@ -120,10 +120,10 @@ class Conversation:
             raise Complaint(
                 "3D000", f'database "{database}" does not exist', fix=f"dbname={self._house.name}"
             )
+        self._house.recognise(self._visit, user)
         self.guest = self._house.enter(
             user, verifier, ended=self.leave, present=lambda: self._wire.alive
         )
-        self._visit.known = True
         self.desk = Desk(self.guest, settings, self._porch.means)
         for name, value in settings.reported().items():
             self._wire.write(m.parameter_status(name, value))
@@ -152,15 +152,12 @@ class Conversation:
         raise ProtocolError("too many requests before the startup message")
 
     async def _log_in(self, user: str) -> Verifier:
-        address = self._wire.address
         verifier = self._house.verifier(user)
         login = Login(verifier)
         self._wire.write(m.mechanisms([MECHANISM]))
         self._wire.write(m.authentication(11, login.first(await self._sasl())))
         given = await self._sasl()
-        async with self._house.attempt(user, address):
-            if not self._wire.alive:  # nobody is there to be told
-                raise Gone
+        async with self._house.attempt(user, self._wire.address, lambda: self._wire.alive):
             proof = login.last(given)
             self._house.confirm(user, verifier)
         self._wire.write(m.authentication(12, proof))

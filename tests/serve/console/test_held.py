@@ -31,7 +31,7 @@ def begun(client: Client, path: str, body: bytes, held: int = 1) -> http.client.
                         ("Content-Type", "application/x-www-form-urlencoded")):  # fmt: skip
         link.putheader(name, value)
     link.endheaders()
-    link.send(body[:-held])
+    link.send(body[: len(body) - held])
     return link
 
 
@@ -106,6 +106,19 @@ def test_a_body_that_comes_in_pieces_is_whole(console: Served) -> None:
     link.close()
 
 
+def test_who_leaves_while_a_password_waits_to_be_judged_keeps_nobody_waiting(
+    open_console: Open,
+) -> None:
+    served = open_console()
+    for _ in range(4):  # two seconds to wait
+        served.server.house._patience.failed("maria", "127.0.0.1")
+    body = urlencode({"name": "maria", "password": "wrong password"}).encode()
+    for _ in range(20):
+        begun(Client(served), "/enter", body, held=0).close()
+    Client(served).sign_in()
+    assert "wrong password" not in served.log
+
+
 # --- connections ---------------------------------------------------------------------------------
 
 
@@ -150,6 +163,24 @@ def test_connections_of_who_has_signed_in_are_no_strangers(open_console: Open) -
         links.append(link)
     for link in links:
         link.close()
+
+
+def test_one_user_has_so_many_connections_to_the_console_too(open_console: Open) -> None:
+    """Else who has signed in could leave none for others to log in by."""
+    served = open_console(Limits(connections_each=3))
+    client = Client(served).sign_in()
+    links = []
+    for status in (200, 200, 200, 503, 503):
+        link = http.client.HTTPConnection("127.0.0.1", served.console_port, timeout=10)
+        link.request("GET", "/answers", headers={"Cookie": client.cookie})
+        answer = link.getresponse()
+        answer.read()
+        assert answer.status == status
+        links.append(link)
+    Client(served).sign_in("noor")
+    for link in links:
+        link.close()
+    until(lambda: client.get("/answers")[0] == 200)
 
 
 @pytest.mark.parametrize("first", [False, True])

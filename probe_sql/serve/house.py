@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,7 +28,6 @@ from probe_sql.serve.users import Users, Verifier, beside, normal, read_users
 from probe_sql.session import Connection, Entry
 
 _SHUT = Users({}, b"")
-_QUIET = 60.0  # seconds between two lines of the log about one kind of surprise
 _GLANCE = 0.1  # seconds between two looks at whether guests are through
 WRONG = "the user or the password is wrong"  # which of them is not told
 
@@ -74,7 +72,6 @@ class House:
         self._log = Log(path.with_name(path.name + ".serve.log"))
         self._patience = Patience()
         self._visits: set[Visit] = set()
-        self._surprises: dict[str, tuple[float, int]] = {}
         self._guests: set[Guest] = set()
         self._closing = False
         self._reloading = asyncio.Lock()
@@ -104,21 +101,8 @@ class House:
         """Log that something unforeseen happened, by its kind alone; at most once a minute each.
 
         Privacy: the text of an exception may hold a private value.
-        Utility: what happens over and over fills no disk; how often it did is logged with the next.
         """
-        kind, now = type(error).__name__, time.monotonic()
-        last, times = self._surprises.get(kind, (-_QUIET, 0))
-        if now - last < _QUIET:
-            self._surprises[kind] = last, times + 1
-            return
-        self._surprises[kind] = now, 0
-        self.log("surprise", kind=kind, times=times + 1)
-
-    def _settle_surprises(self) -> None:
-        """Log how often each kind came since it was last told."""
-        for kind, (_, times) in self._surprises.items():
-            if times:
-                self.log("surprise", kind=kind, times=times)
+        self.log("surprise", kind=type(error).__name__)
 
     # --- coming and going ---
 
@@ -357,7 +341,6 @@ class House:
         for lane in (self._means.scans, self._means.plans):
             lane.threads.shutdown()
         self._database.close()
-        self._settle_surprises()
         self.log("stop")
         self._log.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import select
 import shutil
@@ -76,6 +77,28 @@ def test_what_is_remembered_of_a_failure_is_short() -> None:
     patience.failed("\ufdfa" * 30_000, "127.0.0.1")
     [kept] = patience._failures
     assert len(kept) == 32
+
+
+def test_what_is_logged_over_and_over_fills_no_disk(tmp_path: Path) -> None:
+    """Neither errors of an analyst nor names that a stranger makes up; other lines are not lost."""
+    now = [0.0]
+    log = Log(tmp_path / "log", clock=lambda: now[0])
+
+    def told() -> list[tuple[str, int]]:
+        lines = map(json.loads, (tmp_path / "log").read_text().splitlines())
+        return [(line["event"], line.get("times", 0)) for line in lines]
+
+    for number in range(1000):
+        log.write("wrong password", user=f"u{number}")
+    log.write("session", user="maria")
+    assert told() == [("wrong password", 0)] * 600 + [("session", 0)]
+    now[0] = 61
+    log.write("wrong password", user="noor")
+    assert told()[601:] == [("left out", 400), ("wrong password", 0)]
+    for _ in range(700):
+        log.write("error", user="maria")
+    log.close()
+    assert told()[603:] == [("error", 0)] * 600 + [("left out", 100)]
 
 
 def test_a_log_is_never_a_link(tmp_path: Path) -> None:

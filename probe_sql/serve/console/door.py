@@ -41,6 +41,7 @@ class _Counted(H11Protocol):
         """Count it, before its handshake where there is one; turn it away where there are many."""
         self._head: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
+        self._greeted = False
         self._early = b""  # what came with the end of the handshake
         address = get_remote_addr(transport)
         self._visit = self.house.visit(address[0] if address is not None else "?")
@@ -75,6 +76,7 @@ class _Counted(H11Protocol):
     def _greet(self, transport: asyncio.Transport) -> None:
         """Wait for the first request; or say that there are too many connections."""
         super().connection_made(transport)
+        self._greeted = True
         if self._visit is None:
             transport.write(refusal(self.house.tls is not None))
             transport.close()
@@ -86,7 +88,7 @@ class _Counted(H11Protocol):
         """Count it no more."""
         if self._visit is not None:
             self.house.gone(self._visit)
-        if self.transport is not None:
+        if self._greeted:
             super().connection_lost(exc)
         for timer in (self._head, self._stuck):
             if timer is not None:
@@ -94,7 +96,7 @@ class _Counted(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; a request whose head is whole has limits of its own."""
-        if self.transport is None:
+        if not self._greeted:
             self._early += data
             return
         super().data_received(data)

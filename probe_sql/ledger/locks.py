@@ -8,15 +8,17 @@ counts as alive and nobody waits.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
+import struct
 import threading
 import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 _fcntl: Any
 try:
@@ -25,6 +27,8 @@ except ImportError:  # Windows
     _fcntl = None
 
 _TICK = 0.02  # seconds between two looks at a lock that somebody else has
+_SHARED_FIRST, _SHARED_SIZE = 0x40000000 + 2, 510  # where every reader of a file has SQLite's lock
+_NO_SUCH_LOCKS = {errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 class Presence:
@@ -129,6 +133,89 @@ class Turns:
             while not _take(descriptor, shared=shared):
                 time.sleep(_TICK)
             yield held
+
+
+class Hold:
+    """A lock on the ledger's file, beside SQLite's own, for as long as one connection is open.
+
+    Privacy: closing any descriptor of a file drops the locks that SQLite has on it, of all of the
+    process. Another process that closes the ledger then takes itself for the last, and removes the
+    log that this one goes on writing its charges to. This lock is of a descriptor and not of the
+    process, so that it stays, and the other process finds that somebody is there. Where there are
+    no such locks (they are Linux's), SQLite's are alone.
+
+    Its descriptor is one for all connections of the process, since to close it would do the harm.
+    """
+
+    _of: ClassVar[dict[tuple[int, int], _Held]] = {}
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    def __init__(self, path: Path) -> None:
+        """Open the descriptor, before SQLite has any lock."""
+        self._held: _Held | None = None
+        if not hasattr(_fcntl, "F_OFD_SETLK"):
+            return
+        with self._lock:
+            status = path.stat()
+            which = status.st_dev, status.st_ino
+            self._held = self._of.get(which)
+            if self._held is None:
+                self._held = _Held(which, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+                self._of[which] = self._held
+            self._held.connections += 1
+
+    def take(self, patience: float) -> None:
+        """Lock, once SQLite keeps its log: to begin one it must have the file to itself."""
+        deadline = time.monotonic() + patience
+        while True:
+            with self._lock:
+                if self._held is None or self._held.locked:
+                    return
+                try:
+                    self._held.lock(_fcntl.F_RDLCK)
+                except BlockingIOError:  # whoever is the last closes the file just now
+                    if time.monotonic() > deadline:
+                        raise
+                except OSError as error:
+                    if error.errno not in _NO_SUCH_LOCKS:
+                        raise
+                    return
+            time.sleep(_TICK)
+
+    def release(self) -> None:
+        """Unlock if this is the last connection of the process, which may remove the log."""
+        with self._lock:
+            if self._held is not None and self._held.connections == 1 and self._held.locked:
+                self._held.lock(_fcntl.F_UNLCK)
+
+    def close(self) -> None:
+        """Close the descriptor with the last connection, when SQLite has no lock left to lose."""
+        with self._lock:
+            held, self._held = self._held, None
+            if held is not None:
+                held.connections -= 1
+                if not held.connections:
+                    del self._of[held.which]
+                    os.close(held.descriptor)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _Held:
+    """The one descriptor of a ledger's file that this process has beside SQLite's."""
+
+    def __init__(self, which: tuple[int, int], descriptor: int) -> None:
+        self.which = which
+        self.descriptor = descriptor
+        self.connections = 0
+        self.locked = False
+
+    def lock(self, how: int) -> None:
+        """Share the bytes that SQLite locks alone before it removes its log, or let them go."""
+        wanted = struct.pack("hhqqi4x", how, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
+        _fcntl.fcntl(self.descriptor, _fcntl.F_OFD_SETLK, wanted)
+        self.locked = how == _fcntl.F_RDLCK
 
 
 def _open(path: Path, mode: int) -> int:

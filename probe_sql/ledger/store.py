@@ -16,6 +16,7 @@ from probe_sql.errors import LedgerError
 from probe_sql.ledger import errors
 from probe_sql.ledger.anchors import draft_of
 from probe_sql.ledger.chain import SNAPSHOT_EVERY, Row
+from probe_sql.ledger.locks import Hold
 from probe_sql.ledger.schema import SCHEMA, VERSION
 
 BUSY_SECONDS = 30.0
@@ -49,6 +50,7 @@ class Store:
         self._mode = mode
         self.lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._hold: Hold | None = None
         _stores.add(self)
 
     def check_kind(self) -> None:
@@ -56,10 +58,8 @@ class Store:
 
         SQLite takes a single byte for an empty file, so that is refused here.
 
-        Privacy: nothing in the process may open and close the ledger's file beside SQLite. To
-        close any descriptor of a file drops all locks that the process has on it, those of an
-        open ledger too; the next process to close the ledger then takes itself for the last, and
-        removes the log that this one goes on writing its charges to.
+        Privacy: nothing in the process may open and close the ledger's file beside SQLite, which
+        would drop its locks; `Hold` is the wall behind this one, and says what would happen.
         """
         try:
             status = self.path.stat()
@@ -98,9 +98,14 @@ class Store:
     def close(self) -> None:
         """Close the connection; the next use opens another."""
         with self.lock, as_ledger_error(self.path):
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None and self._hold is not None:
+            self._hold.release()
+            self._connection.close()
+            self._connection = None
+            self._hold.close()
 
     @contextlib.contextmanager
     def transaction(self, mode: str, *, durable: bool = True) -> Iterator[None]:
@@ -212,29 +217,37 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode=rw",
-                uri=True,
-                timeout=BUSY_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            hold = Hold(self.path)
             try:
-                connection.execute("PRAGMA trusted_schema = OFF")
-                _retry(connection, "PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA fullfsync = ON")
+                self._connection = self._opened(hold)
             except BaseException:
-                connection.close()
+                hold.close()
                 raise
-            self._connection = connection
+            self._hold = hold
         return self._connection
+
+    def _opened(self, hold: Hold) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            _retry(connection, "PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA fullfsync = ON")
+            hold.take(BUSY_SECONDS)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def before_fork(self) -> None:
         """Wait for other threads, then leave nothing of SQLite's for the child to inherit."""
         self.lock.acquire()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._disconnect()
 
     def after_fork(self) -> None:
         """Release the lock, on either side; in the child the forking thread is the only one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from probe_sql.errors import BudgetExhausted, LedgerError
 from probe_sql.ledger import Ledger
+from probe_sql.ledger.locks import Hold
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
@@ -68,12 +70,8 @@ def test_a_reader_beside_a_writer_sees_a_sound_ledger(
     assert ledger.state().spent_units == 1000
 
 
-def test_a_ledger_opened_twice_survives_another_process_and_a_kill(
-    open_ledger: OpenLedger, start: StartWorker
-) -> None:
-    """A second opening closes no descriptor of the file beside SQLite, which would drop the locks
-    of the first: another process would then remove the log that the first still writes to."""
-    process = start("twice")
+def _twice(open_ledger: OpenLedger, process: subprocess.Popen[str]) -> str:
+    """Close the ledger in between, as another process; what the one that was killed had spent."""
     assert process.stdout is not None
     assert process.stdin is not None
     assert process.stdout.readline() == "ready\n"
@@ -82,6 +80,19 @@ def test_a_ledger_opened_twice_survives_another_process_and_a_kill(
     process.stdin.flush()
     spent = process.stdout.readline()
     process.wait(timeout=60)
+    return spent
+
+
+@pytest.mark.parametrize("without", [None, "hold", "alone"])
+def test_a_ledger_opened_twice_survives_another_process_and_a_kill(
+    open_ledger: OpenLedger, start: StartWorker, without: str | None
+) -> None:
+    """A second opening closes no descriptor of the file beside SQLite, which would drop the locks
+    of the first: another process would then remove the log that the first still writes to. Where
+    one does, a lock of Linux that does not go with it is enough."""
+    if without == "alone" and not hasattr(fcntl, "F_OFD_SETLK"):
+        pytest.skip("this system has no locks of descriptors: there is no second wall")
+    spent = _twice(open_ledger, start("twice", *filter(None, [without])))
     ledger = open_ledger(create=False)
     ledger.audit()
     assert f"{ledger.state().spent_units}\n" == spent
@@ -89,6 +100,29 @@ def test_a_ledger_opened_twice_survives_another_process_and_a_kill(
     assert [ledger.answers.read(one) for one in ledger.answers.find("question", None)] == [
         "noisy facts"
     ]
+
+
+def test_without_either_wall_the_log_is_removed_under_who_writes_it(
+    open_ledger: OpenLedger, start: StartWorker
+) -> None:
+    """The control of the test above: what it looks for does happen, and the anchors see it."""
+    _twice(open_ledger, start("twice", "hold", "alone"))
+    with pytest.raises(LedgerError):
+        open_ledger(create=False)
+
+
+def test_the_last_to_close_removes_the_log(open_ledger: OpenLedger, path: Path) -> None:
+    """So nothing keeps the second lock beyond the last connection, nor its descriptor."""
+    first, second = open_ledger(), open_ledger()
+    first.reserve(None, Loss.asked(0.25), sql="")
+    log = Path(f"{path}-wal")
+    first.close()
+    assert log.exists()
+    second.state()
+    second.close()
+    assert not log.exists()
+    status = path.stat()
+    assert (status.st_dev, status.st_ino) not in Hold._of
 
 
 def test_one_of_several_processes_creates_the_ledger(

@@ -98,7 +98,8 @@ def doubt(
     line on its wrong side is taken with probability above beta. All of u, in the measure's
     steps, goes with 1/epsilon, for a row as for a person.
     """
-    if most <= 0 or epsilon_first <= 0:
+    # A first shift of less than a step says nothing of later ones.
+    if most <= 0 or epsilon_first <= 0 or not all(draw.region for draw in draws):
         return None
     epsilons = tuple(share * most for share in SHARES)
     zones = []

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from probe_sql.plan.brief import brief
 from probe_sql.plan.doubt import SHARES, Doubt
 from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import make_plan
@@ -33,6 +34,13 @@ def explained(sql: str, policy: Policy, **options: Any) -> Explanation:
 def of(found: Explanation) -> Doubt:
     assert found.doubt is not None
     return found.doubt
+
+
+def test_a_line_within_what_one_row_adds_has_its_short_lines_too(policy: Policy) -> None:
+    """The first draws tell it to the step, so that there is no zone to draw."""
+    found = explained("SELECT ward FROM patients GROUP BY ward HAVING sum(cost) > 10", policy)
+    assert found.doubt is None
+    assert "sum(cost) > 10" in str(brief(found))
 
 
 def test_the_zone_is_twice_the_shift_of_the_threshold(policy: Policy) -> None:

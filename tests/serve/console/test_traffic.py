@@ -1,0 +1,103 @@
+"""What leaves the console: no exact value in any page, file or header, whatever is asked there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe_sql.serve.limits import Limits
+from probe_sql.serve.users import add_user
+from tests.serve.conftest import PASSWORD
+from tests.serve.console.conftest import OWNER, Client, Served
+from tests.serve.test_traffic import HOSTILE, sentinels
+from tests.session import clinic as small
+from tests.session.test_canary import PROBES
+
+FORMS = ("csv", "json", "md", "py")
+
+
+class Recorder(Client):
+    """A browser that keeps all that it was sent."""
+
+    def __init__(self, served: Served) -> None:
+        super().__init__(served)
+        self.traffic: list[str] = []
+
+    def request(self, *given: Any, **more: Any) -> tuple[int, dict[str, str], str]:
+        status, headers, text = super().request(*given, **more)
+        self.traffic += [repr(headers), text]
+        return status, headers, text
+
+
+@pytest.fixture
+def small_clinic(tmp_path: Path) -> Iterator[Served]:
+    """A clinic in which one cost and one name occur once, behind both doors."""
+    path = small.build(tmp_path)
+    (tmp_path / "clinic.toml").write_text(small.POLICY.read_text())
+    for file in (path, tmp_path / "clinic.toml"):
+        file.chmod(0o600)
+    for user in ("maria", OWNER):
+        add_user(tmp_path / "clinic.duckdb.ledger.users", user, PASSWORD, owner=user == OWNER)
+    running = Served(tmp_path, Limits())
+    running.start()
+    yield running
+    running.stop()
+
+
+def _asked(client: Recorder, queries: Sequence[str]) -> int:
+    """Plan, ask and open each query and its files; how many were answered or denied."""
+    answers = 0
+    for query in queries:
+        sent = {"sql": query, "agreed": "99", "sure": "yes"}
+        client.send("/explain", {"sql": query})
+        client.post("/plan", {"sql": query})
+        client.post("/ask", {**sent, "key": client.key()})
+        place = client.headers.get("location", "")
+        for _ in range(100):
+            if not place.startswith("/asking"):
+                break
+            client.post(f"{place}/state", {})
+            client.get(f"{place}/state")
+            status, _ = client.get(place)
+            if status != 303:
+                break
+            place = client.headers.get("location", "")
+        if place.startswith("/answers"):
+            answers += 1
+            client.get(place)
+            for form in FORMS:
+                client.get(f"{place}.{form}")
+    return answers
+
+
+def _searched(served: Served, queries: Sequence[str], search: Callable[[str], None]) -> int:
+    analyst, owner = Recorder(served).sign_in(), Recorder(served).sign_in(OWNER)
+    assert isinstance(analyst, Recorder)
+    assert isinstance(owner, Recorder)
+    answers = _asked(analyst, queries)
+    for path in ("/", "/answers", "/owner", "/owner?literals=1", "/owner/ledger.csv"):
+        for client in (analyst, owner):
+            client.get(path)
+    search("".join(analyst.traffic + owner.traffic) + served.log)
+    return answers
+
+
+def _search(everything: str) -> None:
+    assert len(everything) > 100_000
+    for needle in sentinels():
+        assert needle not in everything.encode()
+
+
+def test_no_exact_value_is_in_what_the_console_sends(small_clinic: Served) -> None:
+    assert _searched(small_clinic, PROBES[:12], _search) > 0
+
+
+@pytest.mark.slow
+def test_no_exact_value_is_in_what_the_console_sends_to_the_hostile_corpus(
+    small_clinic: Served,
+) -> None:
+    queries = [query.replace("\0", "") for query in HOSTILE]
+    assert _searched(small_clinic, queries, _search) > 10

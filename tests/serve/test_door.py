@@ -349,7 +349,7 @@ def test_bytes_before_the_handshake_are_an_error(serve: Serve) -> None:
 
 
 def test_strangers_have_little_time_and_room(serve: Serve) -> None:
-    limits = Limits(login_seconds=0.5, strangers=2, message_seconds=0.5, message_bytes=5000)
+    limits = Limits(login_seconds=3, strangers=2, message_seconds=2, message_bytes=5000)
     served = serve(limits)
     with psycopg.connect(served.address(), autocommit=True) as db:
         began = time.monotonic()
@@ -361,7 +361,7 @@ def test_strangers_have_little_time_and_room(serve: Serve) -> None:
             assert raw.error_of(third.until("E"))["C"] == "53300"
             for client in slow:
                 assert client.until() == [("", b"")]
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began > 2
         for first in (b"\x7f\xff\xff\xff", b"\0\0\0\1", struct.pack("!ii", 20_000, 196608)):
             with raw.Raw(served.host, served.port) as client:
                 client.send(first)

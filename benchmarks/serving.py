@@ -34,6 +34,11 @@ from probe_sql.owner import build_demo, record
 QUESTION = (
     "SELECT ward FROM patients GROUP BY ward HAVING count(*) > {} WITH ACCURACY (fresh = true)"
 )
+STATEMENTS = {
+    "explain": "EXPLAIN VERBOSE " + QUESTION,
+    "replay": "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5000",
+    "question": QUESTION,
+}
 CATALOGUE = "SELECT relname FROM pg_class WHERE relkind = 'r'"
 BUDGET = 100_000.0  # so that it lasts
 
@@ -135,14 +140,14 @@ def answered(served: Served) -> list[float]:
 
 
 def wire(served: Served, times: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of the same statements in this process and over the wire.
+    """Milliseconds of the same statements in this process and over the wire, and their ratio.
 
-    Of each the median, and the processor's time, of client and server together: others who keep
-    the machine busy lengthen the one and hardly the other.
+    Of each the median by the clock, and the processor's time, of client and server together: others
+    who keep the machine busy lengthen the one and hardly the other.
     """
     found = {}
     with connect(served.source, served.policy, analyst="analyst0") as here, served.connect() as db:
-        for kind, text in (("explain", "EXPLAIN VERBOSE " + QUESTION), ("question", QUESTION)):
+        for kind, text in STATEMENTS.items():
             took: dict[Any, list[float]] = {here: [], db: []}
             worked = {here: 0.0, db: 0.0}
             for number in range(-5, times):  # in turns, so that both see the same machine
@@ -160,6 +165,8 @@ def wire(served: Served, times: int) -> dict[str, dict[str, float]]:
             found[kind] = {
                 "here": 1000 * statistics.median(took[here]),
                 "over the wire": 1000 * statistics.median(took[db]),
+                "more": 1000 * (statistics.median(took[db]) - statistics.median(took[here])),
+                "times": statistics.median(took[db]) / statistics.median(took[here]),
                 "processor here": 1000 * worked[here] / times,
                 "processor over the wire": 1000 * worked[db] / times,
             }
@@ -249,7 +256,7 @@ def main(words: list[str]) -> int:
             load(served, given.clients, given.seconds, figures)
         figures.wire = wire(served, given.times)
         for kind, times in figures.wire.items():
-            print(kind + ": " + ", ".join(f"{name} {ms:.2f} ms" for name, ms in times.items()))
+            print(kind + ": " + ", ".join(f"{name} {value:.2f}" for name, value in times.items()))
         if given.seconds:
             kill(served, given.clients, min(15.0, given.seconds), figures)
         if given.json is not None:

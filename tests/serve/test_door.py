@@ -224,6 +224,8 @@ def test_attempts_at_once_wait_for_one_another_and_for_what_each_has_earned() ->
             gone.cancel()  # who leaves keeps no place
             await asyncio.wait([gone])
         await asyncio.gather(*(attempt("maria") for _ in range(4)))
+        for _ in range(10):  # half a minute to wait, however slow the machine is
+            patience.failed("maria", "a")
         waiting = [asyncio.create_task(attempt("maria")) for _ in range(101)]
         await asyncio.sleep(0)
         with pytest.raises(Complaint, match="are waited for"):

@@ -76,7 +76,7 @@ class Analyst:
             self._keep_released(sql, error)
             raise
         if isinstance(answer, Answer):
-            self._answers.keep(self.user, sql, _size(answer), answer.as_dict)
+            self._answers.keep(self.user, sql, size_of(answer), answer.as_dict)
         return answer
 
     def _keep_released(self, sql: str, error: ProbeError) -> None:
@@ -89,7 +89,7 @@ class Analyst:
             blocks = [{"name": name, **one.as_dict()} for name, one in released.items()]
             return {"status": "failed", "blocks": blocks}
 
-        self._answers.keep(self.user, sql, sum(map(_size, released.values())), content)
+        self._answers.keep(self.user, sql, sum(map(size_of, released.values())), content)
         error.fix = "SHOW probe.answer has what the private blocks released"
 
     def last_answer(self) -> str:
@@ -106,6 +106,6 @@ class Analyst:
         return found
 
 
-def _size(answer: Answer) -> int:
+def size_of(answer: Answer) -> int:
     """About how many bytes an answer takes here."""
     return _CELL * len(answer.columns) * (1 + len(answer.rows))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 
 from probe_sql.answer import Answer
 from probe_sql.errors import InternalError, ProbeError
 from probe_sql.reopening import kept, kept_names
+from probe_sql.serve.analyst import MOST_BYTES, size_of
 from probe_sql.serve.console.visitors import MOST_FRESH, Visitor
 from probe_sql.serve.guest import Guest
 from probe_sql.serve.house import House
@@ -87,13 +88,30 @@ class Asked:
         own[question.token] = question
         self._keys[visitor.name, key[:MOST_KEY], sql] = question.token
         done = [token for token, one in own.items() if one.done]
-        held = [token for token in done if own[token].answer is not None]
-        for token in {*done[: max(0, len(own) - MOST_KEPT)], *held[:-MOST_HELD]}:
+        for token in done[: max(0, len(own) - MOST_KEPT)]:
             del own[token]
+        self._make_room()
+        question.task = asyncio.create_task(_answered(self._house, visitor, question))
+        question.task.add_done_callback(lambda _: self._make_room())
+        return question
+
+    def _make_room(self) -> None:
+        """Forget the oldest answers that are here alone, but the last of all: of each user beyond
+        so many, of all together beyond so many bytes."""
+        held = [
+            (one.began, own, token, one.answer)
+            for own in self._of.values()
+            for token, one in own.items()
+            if one.done and one.answer is not None
+        ]
+        taken, counts = 0, Counter[int]()
+        for place, (_, own, token, answer) in enumerate(sorted(held, key=_began, reverse=True)):
+            taken += size_of(answer)
+            counts[id(own)] += 1
+            if place and (taken > MOST_BYTES or counts[id(own)] > MOST_HELD):
+                del own[token]
         left = {token for of in self._of.values() for token in of}
         self._keys = {known: token for known, token in self._keys.items() if token in left}
-        question.task = asyncio.create_task(_answered(self._house, visitor, question))
-        return question
 
     def text(self, user: str, name: str) -> str | None:
         """How this user last asked for a kept answer, by its name; None where that is forgotten."""
@@ -115,6 +133,10 @@ class Asked:
         tasks = [one.task for of in self._of.values() for one in of.values() if one.task]
         if tasks:
             await asyncio.wait(tasks, timeout=1)
+
+
+def _began(held: tuple[float, object, object, object]) -> float:
+    return held[0]
 
 
 def _let_go(own: OrderedDict[str, Question], token: str, _: asyncio.Task[None]) -> None:

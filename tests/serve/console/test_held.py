@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from probe_sql.serve.console import asking
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.users import change_password, read_users, remove_user
 from tests.serve.conftest import PASSWORD, until
@@ -117,6 +118,25 @@ def test_who_leaves_while_a_password_waits_to_be_judged_keeps_nobody_waiting(
         begun(Client(served), "/enter", body, held=0).close()
     Client(served).sign_in()
     assert "wrong password" not in served.log
+
+
+def test_answers_that_are_held_take_so_much_and_no_more(
+    open_console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those around blocks are in no ledger, and can be large and free: the last one stays."""
+    monkeypatch.setattr(asking, "MOST_BYTES", 1000)
+    served = open_console()
+    places = []
+    for user, more in (("maria", 1), ("noor", 2), ("maria", 3)):
+        client = Client(served).sign_in(user)
+        place = client.ask(
+            f"SELECT b.disease, b.n + {more} AS m FROM (SELECT disease, count(*) AS n FROM patients"
+            " GROUP BY disease HAVING count(*) > 12000) b"
+        )
+        until(lambda: '"done":true' in client.get(f"{place}/state")[1])  # noqa: B023
+        assert client.get(place)[0] == 200
+        places.append((client, place))
+    assert [client.get(place)[0] for client, place in places] == [404, 404, 200]
 
 
 # --- connections ---------------------------------------------------------------------------------

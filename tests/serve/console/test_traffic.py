@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,11 @@ class Recorder(Client):
 def small_clinic(tmp_path: Path) -> Iterator[Served]:
     """A clinic in which one cost and one name occur once, behind both doors."""
     path = small.build(tmp_path)
-    (tmp_path / "clinic.toml").write_text(small.POLICY.read_text())
+    policy = small.POLICY.read_text()
+    assert "\nepsilon = 10.0 " in policy
+    assert "\nmaria = 4.0\n" in policy
+    policy = policy.replace("\nepsilon = 10.0 ", "\nepsilon = 1000.0 ")
+    (tmp_path / "clinic.toml").write_text(policy.replace("\nmaria = 4.0\n", "\nmaria = 900.0\n"))
     for file in (path, tmp_path / "clinic.toml"):
         file.chmod(0o600)
     for user in ("maria", OWNER):
@@ -48,41 +53,38 @@ def small_clinic(tmp_path: Path) -> Iterator[Served]:
 
 
 def _asked(client: Recorder, queries: Sequence[str]) -> int:
-    """Plan, ask and open each query and its files; how many were answered or denied."""
-    answers = 0
+    """Plan, ask and open each query and its files; how many were asked, and ended."""
+    ended = 0
     for query in queries:
         sent = {"sql": query, "agreed": "99", "sure": "yes"}
         client.send("/explain", {"sql": query})
         client.post("/plan", {"sql": query})
         client.post("/ask", {**sent, "key": client.key()})
         place = client.headers.get("location", "")
-        for _ in range(100):
-            if not place.startswith("/asking"):
-                break
-            client.post(f"{place}/state", {})
-            client.get(f"{place}/state")
+        if place.startswith("/asking"):
+            for _ in range(10):
+                if json.loads(client.get(f"{place}/state")[1])["done"]:
+                    break
             status, _ = client.get(place)
-            if status != 303:
-                break
-            place = client.headers.get("location", "")
-        if place.startswith("/answers"):
-            answers += 1
+            place = client.headers.get("location", "") if status == 303 else f"{place}/answer"
+        if place:
             client.get(place)
             for form in FORMS:
                 client.get(f"{place}.{form}")
-    return answers
+            ended += 1
+    return ended
 
 
 def _searched(served: Served, queries: Sequence[str], search: Callable[[str], None]) -> int:
     analyst, owner = Recorder(served).sign_in(), Recorder(served).sign_in(OWNER)
     assert isinstance(analyst, Recorder)
     assert isinstance(owner, Recorder)
-    answers = _asked(analyst, queries)
+    ended = _asked(analyst, queries)
     for path in ("/", "/answers", "/owner", "/owner?literals=1", "/owner/ledger.csv"):
         for client in (analyst, owner):
             client.get(path)
     search("".join(analyst.traffic + owner.traffic) + served.log)
-    return answers
+    return ended
 
 
 def _search(everything: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import probe_sql
 from probe_sql.errors import InterfaceError, NotSupportedError, PolicyError, ProbeError
 from probe_sql.session import Connection, Explanation, connect, explain_only
-from tests.session.clinic import POLICY, build
+from tests.examples.clinic import POLICY, build
 
 SQL = "SELECT disease FROM patients WHERE disease_type = ? GROUP BY disease HAVING count(*) > 200"
 WHOLE = SQL.replace("?", "'viral'")

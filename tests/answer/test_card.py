@@ -15,7 +15,7 @@ from probe_sql.answer.html import SHOWN, heading
 from probe_sql.errors import InterfaceError, ProbeError
 from probe_sql.loss import Loss
 from probe_sql.session import Connection
-from tests.session.clinic import build, seeded
+from tests.examples.clinic import build, seeded
 
 PRIVACY = Privacy(Loss.asked(0.05), 0.1, 0.05, None, "ladder", 3.4, "In full.", sentence="First.")
 HOSTILE = '"><script>alert(1)</script>\u202e&\x1b[2J'

@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["probe_sql"]):
     from probe_sql.plan.plan import make_plan
     from probe_sql.policy import load_policy
     from probe_sql.scan.engine import DUCKDB
-    from tests.session.clinic import POLICY
+    from tests.examples.clinic import POLICY
 
 RULES = load_policy(POLICY)
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.seeded import SeededWords
@@ -24,28 +22,19 @@ from probe_sql.session import Connection
 from probe_sql.vault.exact import Exact, unsealed
 from probe_sql.vault.noise import Epsilon, Sampler
 from probe_sql.walk import walk
+from tests.examples.policies import one_table
+from tests.examples.sources import FORMS
 
 from .loss import Run, observed
 from .pairs import Pair, Row
-from .workbench import build, opened
+from .workbench import opened
 
-POLICY = """
-[budget]
-epsilon = 1e6
-per_query = 8.0
-[defaults]
-fnr = 0.05
-fpr = 0.95
-[tables.people]
-unit = UNIT
-rows_per_group = 12
-[tables.people.columns]
+KEYS = """
 g = { keys = [0, 1, 2] }
 x = { bounds = [0, 20] }
 sex = { type = "VARCHAR" }
 who = { type = "BIGINT" }
 """
-KINDS = ("database", "parquet", "csv", "arrow", "pandas", "polars")
 KEY = 20  # of the hash that chooses rows; the same on both sides, as it is for a real source
 
 
@@ -139,41 +128,19 @@ def in_memory() -> Iterator[Path]:
         yield Path(folder)
 
 
-def source(kind: str, folder: Path, rows: Sequence[Row]) -> Any:
+def source(form: str, folder: Path, rows: Sequence[Row]) -> Any:
     """The table of a pair in one of the forms that sources have."""
     types = (pa.int64(), pa.int64(), pa.string(), pa.int64())
     names = ("g", "x", "sex", "who")
     columns = [pa.array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
     table = pa.table(dict(zip(names, columns, strict=True)))
     folder.mkdir()
-    if kind == "database":
-        values = ", ".join(str(row).replace("None", "NULL") for row in rows)
-        return build(
-            folder / "people.duckdb",
-            [
-                "CREATE TABLE people (g BIGINT, x BIGINT, sex VARCHAR, who BIGINT)",
-                f"INSERT INTO people VALUES {values}",
-            ],
-        )
-    if kind == "parquet":
-        pq.write_table(table, folder / "people.parquet")
-        return folder / "people.parquet"
-    if kind == "csv":
-        pyarrow.csv.write_csv(table, folder / "people.csv")
-        return folder / "people.csv"
-    if kind == "pandas":
-        return {"people": table.to_pandas(types_mapper={pa.int64(): _nullable()}.get)}
-    if kind == "polars":
-        import polars
-
-        return {"people": polars.from_arrow(table)}
-    return {"people": table}
+    return FORMS[form](folder, {"people": table})
 
 
-def _nullable() -> Any:
-    import pandas
-
-    return pandas.Int64Dtype()
+def policy_text(pair: Pair) -> str:
+    more = "[defaults]\nfnr = 0.05\nfpr = 0.95"
+    return one_table("people", KEYS, unit=pair.unit, rows=12, epsilon=1e6, per_query=8.0, more=more)
 
 
 @contextmanager
@@ -183,18 +150,18 @@ def sides(
     algorithm: str,
     seed: int,
     make: Callable[[SeededWords], Sampler] = Sampler,
-    kind: str = "database",
+    form: str = "database",
     executed: str | None = None,
 ) -> Iterator[tuple[Side, Side]]:
     """The two databases of a pair, ready to run; `executed` are caps that only the scan knows."""
     policy = folder / "policy.toml"
-    policy.write_text(POLICY.replace("UNIT", pair.unit))
+    policy.write_text(policy_text(pair))
     found = []
     try:
         for number in range(2):
             base = pair.apex if pair.apex and algorithm == "apex" else pair.base
             rows = base + (pair.extra if number else ())
-            given = source(kind, folder / f"side{number}", rows)
+            given = source(form, folder / f"side{number}", rows)
             connection = opened(
                 given,
                 policy,
@@ -221,7 +188,7 @@ def _scanned(
     if caps is None:
         return connection._database.backend.measure(plan.scan)
     other = folder / "other.toml"
-    other.write_text(POLICY.replace("UNIT", replace(pair, caps=caps).unit))
+    other.write_text(policy_text(replace(pair, caps=caps)))
     with opened(given, other, Sampler(SeededWords(0)), ledger=folder / "other.ledger") as lax:
         return lax._database.backend.measure(lax.plan(pair.sql(plan.accuracy.algorithm)).scan)
 

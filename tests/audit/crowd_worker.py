@@ -17,7 +17,7 @@ from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.session import connect
 from probe_sql.vault import bounded_tables
-from tests.people import clinic
+from tests.examples import visits
 
 SQL = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 50"
 
@@ -36,7 +36,7 @@ def main(folder: str, what: str) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
     try:
-        with connect(Path(folder) / "visits.duckdb", clinic.policy(3)) as db:
+        with connect(Path(folder) / "visits.duckdb", visits.policy(3)) as db:
             answer = db.sql(SQL, algorithm="naive", epsilon=20.0)
             assert isinstance(answer, Answer)
             sys.stdout.write(f"{answer.privacy.epsilon!r}\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from probe_sql.answer import Answer
 from probe_sql.errors import BudgetExhausted
-from tests.session.clinic import QUERY, seeded
+from tests.examples.clinic import QUERY, seeded
 
 
 def ask(database: Path, number: int, queries: int) -> None:

@@ -19,7 +19,8 @@ from probe_sql.session import Connection
 from probe_sql.types import VARCHAR, parse_type
 from probe_sql.vault.exact import unsealed
 from tests.audit.bench import in_memory
-from tests.audit.workbench import QuietSampler, build, opened
+from tests.audit.workbench import QuietSampler, opened
+from tests.examples.sources import build
 
 VALUES = [None, -90, -6, -5, -4, 0, 3, 4, 5, 90]
 SAID = ["x" if g % 2 == 0 else str(g) for g in range(10)]  # every second text is no number

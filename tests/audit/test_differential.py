@@ -12,10 +12,11 @@ import pytest
 
 from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
+from tests.examples.sources import build
 
 from . import plain
 from .bench import in_memory
-from .workbench import QuietSampler, build, opened
+from .workbench import QuietSampler, opened
 
 FULL = int(os.environ.get("AUDIT_DIFFERENTIAL", "500"))
 EACH = 25  # queries to a database

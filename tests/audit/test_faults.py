@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from subprocess import PIPE
 
-import duckdb
 import pytest
 
 from probe_sql import faults
@@ -17,8 +16,9 @@ from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.session import connect
 from tests.cli.terminal import Terminal
-from tests.people import clinic as people
-from tests.session.clinic import POLICY, QUERY, build, seeded
+from tests.examples import visits
+from tests.examples.clinic import POLICY, QUERY, build, seeded
+from tests.examples.endless import LONG, endless
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -161,13 +161,13 @@ def asked(folder: Path, what: str) -> str:
 
 @pytest.mark.slow
 def test_killed_or_out_of_space_while_bounding_then_as_if_nothing_had_been(tmp_path: Path) -> None:
-    source = people.as_database(tmp_path, people.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     store = source.with_name(source.name + ".bounded")
     assert asked(tmp_path, "die") == ""
     assert not list(store.glob("*.duckdb"))
     assert asked(tmp_path, "full").startswith("ScanError")
     assert not list(store.glob("*.duckdb"))
-    with connect(source, people.policy(3)) as db:
+    with connect(source, visits.policy(3)) as db:
         before = db.budget.spent
         assert {entry.outcome for entry in db.ledger()} <= {
             "died",
@@ -175,38 +175,31 @@ def test_killed_or_out_of_space_while_bounding_then_as_if_nothing_had_been(tmp_p
             "failed: memory",
         }
     told = float(asked(tmp_path, "ask"))
-    with connect(source, people.policy(3)) as db:
+    with connect(source, visits.policy(3)) as db:
         assert db.budget.spent == pytest.approx(before + told)
     assert len(list(store.glob("*.duckdb"))) == 1
 
 
 @pytest.mark.slow
 def test_twelve_processes_bound_the_same_people_at_once(tmp_path: Path) -> None:
-    source = people.as_database(tmp_path, people.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     workers = [crowd(tmp_path, "ask") for _ in range(12)]
     outputs = [worker.communicate(timeout=300) for worker in workers]
     assert {float(output) for output, _ in outputs} == {float(outputs[0][0])}
     store = source.with_name(source.name + ".bounded")
     assert {path.suffix for path in store.iterdir()} == {"", ".duckdb"}
     assert len(list(store.iterdir())) == 3  # the key, the lock and one table
-    with connect(source, people.policy(3)) as db:
+    with connect(source, visits.policy(3)) as db:
         assert db.budget.spent == pytest.approx(12 * float(outputs[0][0]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
 def test_a_shell_that_is_ended_during_a_scan_costs_a_failure(tmp_path: Path, number: int) -> None:
-    path = tmp_path / "endless.duckdb"
-    with duckdb.connect(str(path)) as db:
-        db.execute("CREATE VIEW visits AS SELECT i % 3 AS zone FROM range(10000000000000) t(i)")
-    policy = tmp_path / "endless.toml"
-    policy.write_text(
-        "[budget]\nepsilon = 10.0\n[tables.visits]\nrows_per_group = 100\n"
-        "[tables.visits.columns]\nzone = { keys = [0, 1, 2] }\n"
-    )
+    path, policy = endless(tmp_path)
     with Terminal(str(path)) as terminal:
         terminal.until("probe> ?")
-        terminal.ask("SELECT zone FROM visits GROUP BY zone HAVING count(*) > 9;", "scanning")
+        terminal.ask(f"{LONG};", "scanning")
         terminal.child.kill(number)
         while terminal._more():
             continue

@@ -20,10 +20,12 @@ from probe_sql.sql.literals import number
 from probe_sql.sql.scalar import Scalar
 from probe_sql.types import parse_type
 from probe_sql.vault.exact import unsealed
-from tests.audit import extremes
 from tests.audit.bench import in_memory
 from tests.audit.test_sensitivity import check
-from tests.audit.workbench import QuietSampler, build, opened
+from tests.audit.workbench import QuietSampler, opened
+from tests.examples import extremes
+from tests.examples.policies import listed, one_table
+from tests.examples.sources import build
 
 AROUND = "SELECT rows.g FROM rows {} GROUP BY rows.g HAVING {}"
 A = 2**94 + 2**41
@@ -150,10 +152,7 @@ def clamped(folder: Path, type_: str, bounds: str, value: str) -> tuple[int, lis
     """The sensitivity of a sum, and the sums of a group with the row and of one without."""
     made = [f"CREATE TABLE t (g INTEGER, d {type_})", f"INSERT INTO t VALUES (1, {value})"]
     policy = folder / "policy.toml"
-    policy.write_text(
-        "[budget]\nepsilon = 1.0\n[tables.t]\nrows_per_group = 1\n[tables.t.columns]\n"
-        f"g = {{ keys = [1, 2] }}\nd = {{ {bounds} }}\n"
-    )
+    policy.write_text(one_table("t", {"g": listed(1, 2), "d": f"{bounds}"}, rows=1))
     with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
         plan = db.plan("SELECT g FROM t GROUP BY g HAVING sum(d) > 0.1")
         return plan.measures[0].delta, unsealed(db._database.backend.measure(plan.scan))[0].tolist()
@@ -231,10 +230,10 @@ def test_listed_keys_of_another_type(mine: str, listed: str, fits: bool) -> None
 
 
 def test_a_long_list_in_having_is_refused_at_once() -> None:
-    policy = parse_policy("[budget]\nepsilon = 1.0\n[tables.t.columns]\ng = { keys = [1] }\n")
-    listed = ", ".join(str(7 * index) for index in range(2_000))
+    policy = parse_policy(one_table("t", {"g": listed(1)}))
+    many = ", ".join(str(7 * index) for index in range(2_000))
     chained = " OR ".join(f"count(*) = {7 * index}" for index in range(500))
-    for having in (f"count(*) IN ({listed})", f"count(*) NOT IN ({listed})", chained):
+    for having in (f"count(*) IN ({many})", f"count(*) NOT IN ({many})", chained):
         begun = time.process_time()
         with pytest.raises(Refused, match="at most 16"):
             make_plan(f"SELECT g FROM t GROUP BY g HAVING {having}", policy)
@@ -253,10 +252,7 @@ def test_what_can_be_null_is_not_counted_as_present(expression: str, present: li
     made = ["CREATE TABLE t (g INTEGER, day DATE, ts TIMESTAMP)", f"INSERT INTO t VALUES {rows}"]
     with in_memory() as folder:
         policy = folder / "policy.toml"
-        policy.write_text(
-            "[budget]\nepsilon = 1.0\n[tables.t]\nrows_per_group = 1\n[tables.t.columns]\n"
-            "g = { keys = [0, 1, 2] }\nday = {}\nts = {}\n"
-        )
+        policy.write_text(one_table("t", {"g": listed(0, 1, 2), "day": "", "ts": ""}, rows=1))
         with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
             plan = db.plan(f"SELECT g FROM t GROUP BY g HAVING count({expression}) > 0")
             assert unsealed(db._database.backend.measure(plan.scan))[0].tolist() == present

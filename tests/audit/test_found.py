@@ -13,10 +13,12 @@ from probe_sql.plan.plan import make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.session import Connection
 from probe_sql.vault.exact import unsealed
-from tests.audit import extremes
 from tests.audit.bench import in_memory
 from tests.audit.test_sensitivity import check
-from tests.audit.workbench import QuietSampler, build, opened
+from tests.audit.workbench import QuietSampler, opened
+from tests.examples import extremes
+from tests.examples.policies import listed, one_table, public, within
+from tests.examples.sources import build
 
 AROUND = "SELECT rows.g FROM rows {} GROUP BY rows.g HAVING {}"
 
@@ -84,8 +86,7 @@ def test_a_collation_puts_no_row_into_two_groups_filters_or_joins() -> None:
         ]
         policy = folder / "policy.toml"
         policy.write_text(
-            "[budget]\nepsilon = 1.0\n[tables.t]\nrows_per_group = 9\n[tables.t.columns]\n"
-            'g = { keys = ["A", "a"] }\ns = {}\n[public.p]\nkey = ["k"]\n'
+            one_table("t", {"g": listed("A", "a"), "s": ""}, rows=9, more=public("p", "k"))
         )
         having = (
             "count(*) FILTER (WHERE s = 'M\u00fcl') > 1 AND count(*) FILTER (WHERE s = 'mul') > 1"
@@ -101,10 +102,7 @@ def test_a_collation_puts_no_row_into_two_groups_filters_or_joins() -> None:
 
 def test_an_interval_has_no_text() -> None:
     """'1 month' equals '30 days': a text would tell apart what ties are broken by."""
-    policy = parse_policy(
-        "[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
-        'g = { keys = [1] }\ni = { type = "INTERVAL" }\n'
-    )
+    policy = parse_policy(one_table("t", {"g": listed(1), "i": 'type = "INTERVAL"'}))
     with pytest.raises(Refused, match="cast from INTERVAL"):
         make_plan("SELECT g FROM t GROUP BY g HAVING count(DISTINCT i::TEXT) > 1", policy)
 
@@ -114,8 +112,7 @@ def test_a_sum_and_its_coalesce_are_two_values() -> None:
         made = ["CREATE TABLE t (g INTEGER, i INTEGER)", "INSERT INTO t VALUES (1, 5)"]
         policy = folder / "policy.toml"
         policy.write_text(
-            "[budget]\nepsilon = 100.0\n[tables.t]\nrows_per_group = 9\n[tables.t.columns]\n"
-            "g = { keys = [1, 2] }\ni = { bounds = [0, 9] }\n"
+            one_table("t", {"g": listed(1, 2), "i": within(0, 9)}, rows=9, epsilon=100.0)
         )
         sql = (
             "SELECT g FROM t GROUP BY g HAVING (sum(i) <= 0.5 OR count(*) < 3) "
@@ -136,8 +133,15 @@ def test_a_product_of_public_keys_is_counted_before_it_is_built() -> None:
         keys = '{ keys = { table = "p", column = "k" } }'
         policy = folder / "policy.toml"
         policy.write_text(
-            "[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
-            f'a = {keys}\nb = {keys}\nc = {keys}\n[public.p]\nkey = ["k"]\n'
+            one_table(
+                "t",
+                f"""
+a = {keys}
+b = {keys}
+c = {keys}
+""",
+                more=public("p", "k"),
+            )
         )
         with opened(build(folder / "t.duckdb", made), policy, QuietSampler()) as db:
             with pytest.raises(Refused, match="125,000,000,000 groups"):

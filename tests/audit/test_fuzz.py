@@ -19,7 +19,7 @@ from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.session import connect
-from tests.session.clinic import POLICY, QUERY, build, seeded
+from tests.examples.clinic import POLICY, QUERY, build, seeded
 
 from .bench import in_memory
 from .fuzz import corrupted, mutated

@@ -22,7 +22,7 @@ from probe_sql.sql.blocks import take_apart
 from probe_sql.sql.outer import render_outer
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.text import read
-from tests.session.clinic import POLICY, SECRET, SECRET_NAME, build, seeded
+from tests.examples.clinic import POLICY, SECRET, SECRET_NAME, build, seeded
 
 HERE = Path(__file__).parent / "hostile"
 RULES = load_policy(POLICY)

@@ -20,19 +20,12 @@ from probe_sql.algorithms.ladder_levels import Tuning
 from probe_sql.answer import Answer
 from probe_sql.vault.noise import Sampler
 from tests.algorithms.audit_cells import SIGMAS
+from tests.examples.policies import one_table
+from tests.examples.sources import build
 
-from .workbench import build, opened
+from .workbench import opened
 
-POLICY = """
-[budget]
-epsilon = 1e6
-per_query = 64.0
-[tables.visits]
-unit = "row"
-rows_per_group = 400
-[tables.visits.columns]
-g = { keys = { integers = [1, GROUPS] } }
-"""
+KEYS = "g = {{ keys = {{ integers = [1, {}] }} }}"
 LINE = 3000
 HASTY = Tuning(margin=0.0, growth=0.0, spare=1.0)
 RUNS = 250
@@ -54,7 +47,10 @@ def _beyond(folder: Path, true: int, near: int, away: int, bound: str) -> tuple[
         ],
     )
     policy = folder / "visits.toml"
-    policy.write_text(POLICY.replace("GROUPS", str(groups)), encoding="utf-8")
+    policy.write_text(
+        one_table("visits", KEYS.format(groups), rows=400, epsilon=1e6, per_query=64.0),
+        encoding="utf-8",
+    )
     sql = f"SELECT g FROM visits GROUP BY g HAVING count(*) > {LINE}"
     options: dict[str, Any] = {"algorithm": "ladder", "fnr": 0.05, bound: 0.1}
     over = []

@@ -16,18 +16,14 @@ from probe_sql.answer import Answer
 from probe_sql.errors import InternalError, ProbeError
 from probe_sql.session import Connection
 from probe_sql.vault.noise import Sampler
+from tests.examples.policies import one_table
+from tests.examples.sources import build
 
 from .bench import in_memory
-from .workbench import build, opened
+from .workbench import opened
 
 SLOW = pytest.mark.slow
-POLICY = """
-[budget]
-epsilon = 1e6
-per_query = 1.0
-[tables.t]
-rows_per_group = {rows}
-[tables.t.columns]
+COLUMNS = """
 g = {{ keys = {keys} }}
 i = {{ bounds = [{low}, {high}] }}
 x = {{ bounds = [{low}, {high}] }}
@@ -38,7 +34,8 @@ def policy(
     folder: Path, keys: str = "[1, 2, 3]", rows: int = 100, low: str = "-5", high: str = "5"
 ) -> Path:
     path = folder / "policy.toml"
-    path.write_text(POLICY.format(keys=keys, rows=rows, low=low, high=high))
+    columns = COLUMNS.format(keys=keys, low=low, high=high)
+    path.write_text(one_table("t", columns, rows=rows, epsilon=1e6, per_query=1.0))
     return path
 
 

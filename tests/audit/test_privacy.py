@@ -14,8 +14,9 @@ from dataclasses import replace
 import pytest
 
 from probe_sql.algorithms import NAMES
+from tests.examples.sources import FORMS
 
-from .bench import KINDS, Sharp, Side, in_memory, ranged, sides
+from .bench import Sharp, Side, in_memory, ranged, sides
 from .loss import Run, Verdict, judge, lower, upper
 from .pairs import AVERAGE, PAIRS, SUM, THRESHOLD, USERS, Pair
 
@@ -36,12 +37,12 @@ def audit(one: Side, two: Side, runs: int) -> Verdict:
 
 
 def through_the_api(pair: Pair, algorithm: str, runs: int, seed: int) -> Verdict:
-    """Runs through the public API; the tables of users lie in another kind of source each time."""
-    kind = KINDS[NAMES.index(algorithm)] if pair.caps else "database"
-    with in_memory() as folder, sides(folder, pair, algorithm, seed, kind=kind) as both:
+    """Runs through the public API; the tables of users lie in another form of source each time."""
+    form = list(FORMS)[NAMES.index(algorithm)] if pair.caps else "database"
+    with in_memory() as folder, sides(folder, pair, algorithm, seed, form=form) as both:
         verdict = judged([[side.ask() for _ in range(runs)] for side in both])
         spent = both[0].connection.budget.spent
-    record(f"{pair.name}; {algorithm}; {kind}: {verdict}")
+    record(f"{pair.name}; {algorithm}; {form}: {verdict}")
     assert spent > 0
     return verdict
 

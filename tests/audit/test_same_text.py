@@ -16,21 +16,15 @@ import pytest
 
 from probe_sql.answer import Answer
 from probe_sql.session import Connection
+from tests.examples.policies import one_table
+from tests.examples.sources import build
 
 from .bench import in_memory
-from .workbench import QuietSampler, build, opened
+from .workbench import QuietSampler, opened
 
-POLICY = """
-[budget]
-epsilon = 1e6
-per_query = 900.0
-[defaults]
-algorithm = "apex"
-u = 1.0
-fnr = 0.4
-[tables.sales]
-rows_per_group = 1000
-[tables.sales.columns]
+POLICY = one_table(
+    "sales",
+    """
 product_id = { keys = { table = "products", column = "id" } }
 shop = { keys = ["north", "south"] }
 day = { keys = { dates = ["2024-01-01", "2024-01-12"] } }
@@ -38,6 +32,15 @@ stars = { keys = { integers = [1, 5] }, bounds = [1, 5] }
 price = { bounds = [0, 1000] }
 pieces = { bounds = [0, 50] }
 buyer = {}
+""",
+    rows=1000,
+    epsilon=1e6,
+    per_query=900.0,
+    more="""
+[defaults]
+algorithm = "apex"
+u = 1.0
+fnr = 0.4
 [public.products]
 key = ["id"]
 [public.products.columns]
@@ -56,7 +59,8 @@ key = ["shop"]
 [public.shops.columns]
 shop = "VARCHAR"
 city = "VARCHAR"
-"""
+""",
+)
 TABLES = [
     "CREATE TABLE makers AS SELECT * FROM (VALUES (10, 'Acme', 'FR'), (20, 'Bolt', 'FR'), "
     "(30, 'Core', NULL)) v(id, name, country)",

@@ -18,8 +18,8 @@ from probe_sql.errors import ProbeError
 from probe_sql.session import Connection
 from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import unsealed
+from tests.examples import extremes
 
-from . import extremes
 from .soup import Soup
 from .workbench import QuietSampler, opened
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 
-import duckdb
 import numpy as np
 import pytest
 
 from probe_sql import connect
 from probe_sql.measuring import Ints
 from probe_sql.walk import walk
+from tests.examples.policies import integers, one_table, within
+from tests.examples.sources import example
 
 from .loss import lower, upper
 
@@ -27,16 +28,12 @@ def sums(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ints, Ints]:
     folder = tmp_path_factory.mktemp("audit")
     found: list[Ints] = []
     for rows in (20, 21):
-        path, policy = folder / f"{rows}.duckdb", folder / "events.toml"
-        with duckdb.connect(str(path)) as made:
-            made.execute(
-                f"CREATE TABLE events AS SELECT g::INTEGER AS g, 50 AS x"
-                f" FROM range({GROUPS}) a(g), range({rows}) b(i)"
-            )
-        policy.write_text(
-            "[budget]\nepsilon = 100.0\n\n[tables.events]\nunit = 'row'\n\n"
-            "[tables.events.columns]\n"
-            f"g = {{ keys = {{ integers = [0, {GROUPS - 1}] }} }}\nx = {{ bounds = [0, 100] }}\n"
+        path, policy = example(
+            folder,
+            one_table("events", {"g": integers(0, GROUPS - 1), "x": within(0, 100)}),
+            f"CREATE TABLE events AS SELECT g::INTEGER AS g, 50 AS x"
+            f" FROM range({GROUPS}) a(g), range({rows}) b(i)",
+            name=str(rows),
         )
         with connect(path, policy) as db:
             plan = db.plan(QUERY, epsilon=EPSILON)

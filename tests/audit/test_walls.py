@@ -28,12 +28,12 @@ from probe_sql.sql import arithmetic, build
 from probe_sql.sql.functions import number
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
-from tests.audit import extremes
 from tests.audit.bench import in_memory
 from tests.audit.soup import Soup
 from tests.audit.test_sensitivity import check
 from tests.audit.workbench import QuietSampler, opened
-from tests.audit.workbench import build as made
+from tests.examples import extremes
+from tests.examples.sources import build as made
 
 Patch = pytest.MonkeyPatch
 AROUND = "SELECT rows.g FROM rows {} GROUP BY rows.g HAVING {}"

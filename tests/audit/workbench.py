@@ -1,13 +1,11 @@
-"""What every audit needs: a database from statements, a policy from text, a chosen sampler."""
+"""What every audit needs: no noise, and a connection with a chosen sampler."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
 from benchmarks.seeded import SeededWords
@@ -34,14 +32,6 @@ class QuietSampler(Sampler):
 
     def _geometric(self, n: int, digits: Coins) -> Ints:  # noqa: ARG002
         return np.zeros(n, dtype=np.int64)
-
-
-def build(path: Path, statements: Iterable[str]) -> Path:
-    """A DuckDB database made by statements."""
-    with duckdb.connect(str(path)) as db:
-        for statement in statements:
-            db.execute(statement)
-    return path
 
 
 def opened(

@@ -17,9 +17,9 @@ from probe_sql.cli.arguments import COMMANDS, EXIT_CODES
 from probe_sql.owner import DEMO_QUERY, build_demo
 from tests.cli.conftest import COMMON, STEADY
 from tests.conftest import Run
+from tests.examples.clinic import POLICY
 
 DB = ("clinic.duckdb", "--analyst", "maria")
-POLICY = Path(__file__).parent.parent / "data" / "clinic.toml"
 
 
 @pytest.mark.usefixtures("clinic")

@@ -7,11 +7,11 @@ import shutil
 import stat
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from tests.cli.conftest import STEADY
 from tests.cli.terminal import Terminal
+from tests.examples.endless import LONG, endless
 
 pytestmark = pytest.mark.service
 
@@ -83,27 +83,15 @@ def test_a_costly_query_is_confirmed_first(clinic: Path) -> None:
 
 
 @pytest.fixture
-def endless(tmp_path: Path) -> Path:
-    """A database whose scan would take days, without a row on disk."""
-    with duckdb.connect(str(tmp_path / "endless.duckdb")) as database:
-        database.execute(
-            "CREATE VIEW visits AS SELECT i % 3 AS zone FROM range(10000000000000) t(i)"
-        )
-    (tmp_path / "endless.toml").write_text(
-        "[budget]\nepsilon = 10.0\n[tables.visits]\nrows_per_group = 100\n"
-        "[tables.visits.columns]\nzone = { keys = [0, 1, 2] }\n",
-        encoding="utf-8",
-    )
-    return tmp_path / "endless.duckdb"
+def hours(tmp_path: Path) -> Path:
+    """A database whose scan would take hours, without a row on disk."""
+    return endless(tmp_path)[0]
 
 
-ENDLESS = "SELECT zone FROM visits GROUP BY zone HAVING count(*) > 9;"
-
-
-def test_ctrl_c_cancels_a_scan_cleanly_for_the_price_of_a_failure(endless: Path) -> None:
-    with Terminal(str(endless)) as terminal:
+def test_ctrl_c_cancels_a_scan_cleanly_for_the_price_of_a_failure(hours: Path) -> None:
+    with Terminal(str(hours)) as terminal:
         terminal.until(PROMPT)
-        terminal.ask(ENDLESS, "scanning, Ctrl-C cancels")  # the bar, after two seconds
+        terminal.ask(f"{LONG};", "scanning, Ctrl-C cancels")  # the bar, after two seconds
         terminal.send("\x03")
         terminal.until("charged: epsilon 0.1")
         terminal.until(PROMPT)
@@ -115,8 +103,8 @@ def test_ctrl_c_cancels_a_scan_cleanly_for_the_price_of_a_failure(endless: Path)
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_command(endless: Path) -> None:
-    with Terminal("query", str(endless), ENDLESS) as terminal:
+def test_ctrl_c_ends_a_command(hours: Path) -> None:
+    with Terminal("query", str(hours), LONG) as terminal:
         terminal.until("scanning")
         terminal.send("\x03")
         assert terminal.end() == 130

@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 
 from probe_sql.policy import Policy, parse_policy
+from tests.examples.policies import one_table
 
-POLICY = """
-[budget]
-epsilon = 1000.0
-[tables.edges]
-unit = "row"
-rows_per_group = 60
-[tables.edges.columns]
+POLICY = one_table(
+    "edges",
+    """
 k = { keys = { integers = [0, 2] } }
 d = {}
 at = {}
@@ -24,7 +21,9 @@ w = {}
 i = { bounds = [-1000, 1000] }
 j = {}
 s = {}
-"""
+""",
+    rows=60,
+)
 COLUMNS = {
     "k": "INTEGER", "d": "DATE", "at": "TIMESTAMP", "x": "DOUBLE PRECISION",
     "y": "DOUBLE PRECISION", "r": "REAL", "n": "DECIMAL(12,2)", "w": "DECIMAL(30,10)",

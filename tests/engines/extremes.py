@@ -22,8 +22,8 @@ from probe_sql.policy import Policy, by_name, parse_policy
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.exact import unsealed
 from tests.audit import matrix_forms
-from tests.audit.extremes import COLUMNS, POLICY, VALUES
 from tests.audit.soup import Soup
+from tests.examples.extremes import COLUMNS, POLICY, VALUES
 
 ROWS = 150
 _ABSENT = {"i128": "i64", "u64": "i32", "tsec": "ts", "tsn": "day"}  # types that others lack

@@ -21,7 +21,7 @@ from probe_sql.scan.spark.engine import SPARK
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.functions.arguments import Want
 from probe_sql.sql.functions.row import Row
-from tests.sql.hospital import policy
+from tests.examples.hospital import policy
 
 FOLDER = Path(__file__).parent / "statements"
 ENGINES: tuple[Engine, ...] = (DUCKDB, POSTGRESQL, SPARK)

@@ -16,6 +16,7 @@ from tests.engines import events
 from tests.engines.contract import measured, tables
 from tests.engines.failing import COUNT
 from tests.engines.server import OWNER, READER, Server
+from tests.examples.policies import integers, one_table, people
 
 
 @pytest.fixture
@@ -166,9 +167,7 @@ def test_people_of_a_type_without_equality_are_refused_on_opening(
         f"GRANT SELECT ON {schema}.t TO {READER}",
     )
     policy = parse_policy(
-        "[budget]\nepsilon = 1.0\n[tables.t]\nrows_per_group = 9\n"
-        "unit = { column = 'who', max_rows = 2, null = 'drop' }\n"
-        "[tables.t.columns]\nk = { keys = { integers = [0, 1] } }\nwho = {}\n"
+        one_table("t", {"k": integers(0, 1), "who": ""}, unit=people("who", 2, null="drop"), rows=9)
     )
     with pytest.raises(OperationalError, match="cannot be told apart by who"):
         open_backend(server.url(schema=schema), policy)

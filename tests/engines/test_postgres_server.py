@@ -25,6 +25,7 @@ from tests.engines import events
 from tests.engines.contract import PEOPLE, measured, tables
 from tests.engines.failing import COUNT, SECRET, once_scanning, shown
 from tests.engines.server import OWNER, READER, Server, lacking
+from tests.examples.policies import one_table
 
 SITE = "SELECT site FROM events{where} GROUP BY site HAVING count(*) > 5"
 
@@ -130,12 +131,9 @@ INSERT INTO odd VALUES
   (0, 'bad', NULL, 1, 'ab   ', 'y', 2, 1, 1, NULL, NULL, NULL, 2, 2, -1),
   (1, NULL, 2.5, 2, 'a', 'X', NULL, 1, 1, '[]', NULL, '{}', 3, 3, 'NaN');
 """
-ODD = """
-[budget]
-epsilon = 10.0
-[tables.odd]
-unit = "row"
-[tables.odd.columns]
+ODD = one_table(
+    "odd",
+    """
 k = { keys = { integers = [0, 1] } }
 mood = {}
 cents = { bounds = [0, 10] }
@@ -145,7 +143,9 @@ short = {}
 mixed = { bounds = [0, 5] }
 doc = {}
 negative = { bounds = [-5, 5] }
-"""
+""",
+    epsilon=10.0,
+)
 
 
 def test_types_of_every_kind(server: Server) -> None:

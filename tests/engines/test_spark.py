@@ -29,6 +29,7 @@ from tests.engines import cases, events, extremes
 from tests.engines.contract import QUERIES, Contract, Pair
 from tests.engines.failing import SECRET, Failing, Limited
 from tests.engines.session import SETTINGS, SparkFiles, session
+from tests.examples.policies import integers, one_table
 
 _CASE = "map the case of some letters differently"
 _TEXT = "do not read the same texts"
@@ -175,10 +176,7 @@ TEXTS = [
 def test_texts_of_a_query_arrive_as_they_are(files: SparkFiles) -> None:
     """Each literal finds its own row and no other, whatever Spark's parser makes of it."""
     table = pa.table({"g": pa.array([0] * len(TEXTS), pa.int32()), "s": TEXTS})
-    policy = parse_policy(
-        "[budget]\nepsilon = 1.0\n[tables.t]\nrows_per_group = 1\n[tables.t.columns]\n"
-        "g = { keys = { integers = [0, 0] } }\ns = {}\n"
-    )
+    policy = parse_policy(one_table("t", {"g": integers(0, 0), "s": ""}, rows=1))
     backend = files.open({"t": table}, policy)
     typed = policy.with_types(backend.schemas())
     scans = []
@@ -398,10 +396,7 @@ def test_the_command_starts_a_context_of_its_own(files: SparkFiles, tmp_path: Pa
 
 # --- failures ------------------------------------------------------------------------------
 
-LOST = parse_policy(
-    "[budget]\nepsilon = 1.0\n[tables.lost]\nrows_per_group = 10\n[tables.lost.columns]\n"
-    "g = { keys = { integers = [0, 3] } }\nv = {}\n"
-)
+LOST = parse_policy(one_table("lost", {"g": integers(0, 3), "v": ""}, rows=10))
 COUNT = "SELECT g FROM lost GROUP BY g HAVING count(*) FILTER (WHERE v > 1) > 3"
 
 

@@ -19,6 +19,7 @@ from tests.engines.contract import measured
 from tests.engines.failing import COUNT, SECRET
 from tests.engines.session import SparkFiles, session
 from tests.engines.test_spark import Misbehaving
+from tests.examples.policies import listed, one_table, within
 
 pytestmark = pytest.mark.engines
 _ANSI = "spark.sql.ansi.enabled"
@@ -69,10 +70,7 @@ def base(tmp_path: Path) -> Iterator[None]:
 
 
 def _policy() -> Policy:
-    return parse_policy(
-        '[budget]\nepsilon = 1.0\n[tables.v]\nunit = "row"\n[tables.v.columns]\n'
-        'g = { keys = ["x", "y"] }\nb = { bounds = [0, 100] }\n'
-    )
+    return parse_policy(one_table("v", {"g": listed("x", "y"), "b": within(0, 100)}))
 
 
 def _counted() -> list[list[int]]:

@@ -7,15 +7,15 @@ from probe_sql.policy import parse_policy
 from probe_sql.vault.backends import open_backend
 from tests.engines import events
 from tests.engines.server import READER, Server
+from tests.examples.policies import one_table, public
 
-POLICY = parse_policy("""
-[budget]
-epsilon = 1.0
-[tables.events.columns]
-site = { keys = { table = "sites", column = "name" } }
-[public.sites]
-key = ["name"]
-""")
+POLICY = parse_policy(
+    one_table(
+        "events",
+        {"site": 'keys = { table = "sites", column = "name" }'},
+        more=public("sites", "name"),
+    )
+)
 
 
 def test_postgres_tells_its_version_the_schema_and_the_role(server: Server) -> None:

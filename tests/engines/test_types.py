@@ -14,7 +14,7 @@ from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.scalar import TYPE
 from probe_sql.types import SqlType
-from tests.sql.hospital import policy
+from tests.examples.hospital import policy
 
 from .statements import WARD, called
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from probe_sql.vault import bounding
 from probe_sql.vault.bounding import RowCap
-from tests.people import clinic
-from tests.people.clinic import Visit
+from tests.examples import visits
+from tests.examples.visits import Visit
 
 Kept = Counter[tuple[Any, ...]]
 
@@ -34,12 +34,12 @@ def work(job: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
 
 def how(most: int, key: int = 7, drop_missing: bool = True) -> RowCap:
     names, types = ("person", "ward", "age"), ("BIGINT", "VARCHAR", "BIGINT")
-    return RowCap('"all"', '"person"', names, clinic.NAMES, types, most, drop_missing, key)
+    return RowCap('"all"', '"person"', names, visits.NAMES, types, most, drop_missing, key)
 
 
 def kept(rows: Sequence[Visit], plan: RowCap) -> Kept:
     """The declared columns of the rows that stay, by the real statements in a real database."""
-    DATABASE.register("given", clinic.table(rows))
+    DATABASE.register("given", visits.table(rows))
     run('CREATE OR REPLACE TABLE "all" AS SELECT * FROM given')
     run("DROP TABLE IF EXISTS rows")
     bounding.build(plan, "rows", run, work)
@@ -49,7 +49,7 @@ def kept(rows: Sequence[Visit], plan: RowCap) -> Kept:
 
 def reference(rows: Sequence[Visit], plan: RowCap) -> Kept:
     """The same by ranking everything at once, written down as the definition has it."""
-    DATABASE.register("given", clinic.table(rows))
+    DATABASE.register("given", visits.table(rows))
     sql = f"SELECT {plan.hash}, person, ward, age FROM given WHERE person IS NOT NULL"
     hashed = [(value, row) for value, *row in run(sql)]
     result: Kept = Counter()
@@ -66,7 +66,7 @@ def of(found: Kept, person: int | None) -> Kept:
 people = st.lists(
     st.tuples(
         st.integers(0, 4) | st.none(),
-        st.sampled_from(clinic.WARDS),
+        st.sampled_from(visits.WARDS),
         st.integers(0, 2),
         st.sampled_from(["x", "y"]),
     ),
@@ -140,14 +140,14 @@ def test_rows_without_a_person_are_dropped_or_are_each_a_person() -> None:
 def test_many_people_are_ranked_in_parts_with_the_same_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = clinic.visits(3)
+    rows = visits.visits(3)
     whole = kept(rows, how(4))
     monkeypatch.setattr(bounding, "_PART_ROWS", 100)
     assert kept(rows, how(4)) == whole == reference(rows, how(4))
 
 
 def test_another_key_chooses_other_rows() -> None:
-    rows = clinic.visits()
+    rows = visits.visits()
     assert kept(rows, how(4, key=1)) != kept(rows, how(4, key=2))
 
 

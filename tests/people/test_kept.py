@@ -15,8 +15,8 @@ from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, dump_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.exact import unsealed
-from tests.people import clinic
-from tests.people.clinic import Visit
+from tests.examples import visits
+from tests.examples.visits import Visit
 
 ROWS: list[Visit] = [(p, "A", 50, f"n{i}") for p in range(4) for i in range(6)]
 COUNT = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 5"
@@ -37,7 +37,7 @@ def kept(source: Path) -> set[str]:
 
 def test_a_person_who_was_deleted_is_gone_when_the_source_is_opened(tmp_path: Path) -> None:
     """Opening is enough: no query has to be asked."""
-    source, policy = clinic.as_database(tmp_path, ROWS), clinic.policy(5)
+    source, policy = visits.as_database(tmp_path, ROWS), visits.policy(5)
     counted(source, policy)
     assert len(kept(source)) == 1
     with duckdb.connect(str(source)) as db:
@@ -46,18 +46,18 @@ def test_a_person_who_was_deleted_is_gone_when_the_source_is_opened(tmp_path: Pa
     assert kept(source) == set()
 
 
-@pytest.mark.parametrize("other", [clinic.row_policy(), clinic.policy(3)])
+@pytest.mark.parametrize("other", [visits.row_policy(), visits.policy(3)])
 def test_what_the_policy_wants_no_more_is_removed_on_opening(tmp_path: Path, other: Policy) -> None:
-    source = clinic.as_database(tmp_path, ROWS)
-    counted(source, clinic.policy(5))
+    source = visits.as_database(tmp_path, ROWS)
+    counted(source, visits.policy(5))
     open_backend(source, other).close()
     assert kept(source) == set()
 
 
 def test_two_policies_do_not_evict_each_other(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, ROWS)
-    one = replace(clinic.policy(5), source=str(tmp_path / "one.toml"))
-    two = replace(clinic.policy(3), source=str(tmp_path / "two.toml"))
+    source = visits.as_database(tmp_path, ROWS)
+    one = replace(visits.policy(5), source=str(tmp_path / "one.toml"))
+    two = replace(visits.policy(3), source=str(tmp_path / "two.toml"))
     assert counted(source, one) == [20, 0, 0, 0]
     first = kept(source)
     assert counted(source, two) == [12, 0, 0, 0]
@@ -71,11 +71,11 @@ def test_two_policies_do_not_evict_each_other(tmp_path: Path) -> None:
     assert kept(source) == set()
 
 
-@pytest.mark.parametrize("make", [clinic.as_database, clinic.as_csv])
+@pytest.mark.parametrize("make", [visits.as_database, visits.as_csv])
 def test_a_change_that_keeps_size_and_time_is_noticed(tmp_path: Path, make: Any) -> None:
     made = make(tmp_path, ROWS)
     path: Path = made["visits"] if isinstance(made, dict) else made
-    policy = clinic.policy(5)
+    policy = visits.policy(5)
     assert counted(made, policy) == [20, 0, 0, 0]
     before = path.stat()
     if path.suffix == ".csv":
@@ -92,11 +92,11 @@ def test_a_change_that_keeps_size_and_time_is_noticed(tmp_path: Path, make: Any)
 
 
 def test_purge_removes_all_of_it(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, ROWS)
+    source = visits.as_database(tmp_path, ROWS)
     rules = tmp_path / "visits.toml"
-    rules.write_text(dump_policy(clinic.policy(5)))
+    rules.write_text(dump_policy(visits.policy(5)))
     for name in ("one.toml", "two.toml"):
-        counted(source, replace(clinic.policy(5), source=str(tmp_path / name)))
+        counted(source, replace(visits.policy(5), source=str(tmp_path / name)))
     assert len(kept(source)) == 2
     report = check(rules, source, purge=True)
     assert not report.problems

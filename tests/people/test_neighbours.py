@@ -21,8 +21,8 @@ from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.exact import unsealed
-from tests.people import clinic
-from tests.people.clinic import Visit
+from tests.examples import visits
+from tests.examples.visits import Visit
 
 Values = NDArray[np.int64]
 Make = Callable[[Path, Sequence[Visit]], Any]
@@ -45,7 +45,7 @@ JOINED = QUERY.replace("FROM visits", "FROM visits JOIN wards ON visits.ward = w
 
 
 def measured(
-    folder: Path, rows: Sequence[Visit], policy: Policy, plan: Plan, make: Make = clinic.as_parquet
+    folder: Path, rows: Sequence[Visit], policy: Policy, plan: Plan, make: Make = visits.as_parquet
 ) -> Values:
     """The exact measures of every group; the key is the same each time."""
     backend = open_backend(make(folder, rows), policy, threads=1)
@@ -95,7 +95,7 @@ def worst_excess(
     claim: Policy,
     run: Policy,
     sql: str,
-    make: Make = clinic.as_parquet,
+    make: Make = visits.as_parquet,
 ) -> float:
     """The largest loss met beyond the loss claimed, by caps `claim`, when `run` is executed."""
     plan = make_plan(sql, claim)
@@ -122,8 +122,8 @@ SLOWLY = [cap if cap in SOME else pytest.param(cap, marks=pytest.mark.slow) for 
 
 @pytest.mark.parametrize("cap", SLOWLY)
 def test_one_person_stays_within_the_claim(tmp_path: Path, cap: Cap) -> None:
-    rows = clinic.visits(2, 30)
-    policy = clinic.policy(*cap)
+    rows = visits.visits(2, 30)
+    policy = visits.policy(*cap)
     asked = ((0, QUERY.format(where="")), (22, JOINED.format(where="WHERE age <> 7")), (0, VALUES))
     for person, sql in asked:
         assert worst_excess(tmp_path, rows, person, policy, policy, sql) <= 1e-9
@@ -131,19 +131,19 @@ def test_one_person_stays_within_the_claim(tmp_path: Path, cap: Cap) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cap", [(3, None, None), (9, 2, 2)])
-@pytest.mark.parametrize("make", clinic.KINDS)
+@pytest.mark.parametrize("kind", visits.KINDS)
 def test_one_person_stays_within_the_claim_whatever_the_source(
-    tmp_path: Path, make: Make, cap: Cap
+    tmp_path: Path, kind: str, cap: Cap
 ) -> None:
-    rows, policy = clinic.visits(2, 30), clinic.policy(*cap)
+    rows, policy = visits.visits(2, 30), visits.policy(*cap)
     sql = QUERY.format(where="WHERE age <> 7")
-    assert worst_excess(tmp_path, rows, 0, policy, policy, sql, make) <= 1e-9
+    assert worst_excess(tmp_path, rows, 0, policy, policy, sql, visits.KINDS[kind]) <= 1e-9
 
 
 ANY_ROWS = st.lists(
     st.tuples(
         st.integers(0, 2),
-        st.sampled_from([*clinic.WARDS, "elsewhere"]),
+        st.sampled_from([*visits.WARDS, "elsewhere"]),
         st.integers(0, 130),
         st.just("x"),
     ),
@@ -153,7 +153,7 @@ ANY_ROWS = st.lists(
 
 
 def _stays_within_the_claim(tmp_path: Path, rows: list[Visit], person: int, cap: Cap) -> None:
-    policy = clinic.policy(*cap)
+    policy = visits.policy(*cap)
     sql = QUERY.format(where="")
     assert worst_excess(tmp_path, rows, person, policy, policy, sql) <= 1e-9
 
@@ -188,9 +188,9 @@ def test_a_cap_that_is_ignored_is_caught(
     tmp_path: Path, claim: Cap, run: Cap, aggregate: str
 ) -> None:
     """The control: claim the loss of the caps, and scan without one of them."""
-    rows = clinic.visits(2, 30)
+    rows = visits.visits(2, 30)
     sql = f"SELECT ward FROM visits GROUP BY ward HAVING {aggregate} > 5"
-    excess = worst_excess(tmp_path, rows, 0, clinic.policy(*claim), clinic.policy(*run), sql)
+    excess = worst_excess(tmp_path, rows, 0, visits.policy(*claim), visits.policy(*run), sql)
     assert excess > 0.5
 
 
@@ -200,14 +200,14 @@ def test_each_row_without_a_person_is_a_person(tmp_path: Path) -> None:
     rows += [(1, "A", 1, "x")] * 5
     caps: tuple[Cap, ...] = ((3, None, None), (3, 1, 1))
     for cap in caps:
-        policy = clinic.policy(*cap, null="own")
+        policy = visits.policy(*cap, null="own")
         plan = make_plan(QUERY.format(where=""), policy)
         first = measured(tmp_path, rows, policy, plan)
         second = measured(tmp_path, rows[1:], policy, plan)
         assert first[0][:2].tolist() == [6 + min(3, plan.caps.per_group), 2]
         ones = np.ones(first.shape)
         assert losses_met(plan, first, second, ones) <= claimed(plan, ones) / plan.caps.rows + 1e-9
-        dropped = clinic.policy(*cap, null="drop")
+        dropped = visits.policy(*cap, null="drop")
         none = measured(tmp_path, rows, dropped, make_plan(QUERY.format(where=""), dropped))
         assert none[0].tolist() == [plan.caps.per_group, 0, 0, 0]
 
@@ -216,7 +216,7 @@ def test_the_caps_of_a_query_hold_within_the_domain_and_the_filter(tmp_path: Pat
     """A person's groups outside the keys, or outside WHERE, do not use up their caps."""
     rows: list[Visit] = [(1, "elsewhere", 1, f"n{i}") for i in range(3)]
     rows += [(1, ward, 1, "x") for ward in "ABC"] + [(1, "D", 99, "x")]
-    policy = clinic.policy(7, 3, 1)
+    policy = visits.policy(7, 3, 1)
     sql = "SELECT ward FROM visits WHERE age < 50 GROUP BY ward HAVING count(*) > 0"
     values = measured(tmp_path, rows, policy, make_plan(sql, policy))
     assert values[0].tolist() == [1, 1, 1, 0]

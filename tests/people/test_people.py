@@ -24,8 +24,8 @@ from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
 from probe_sql.vault.failures import Failure, scan_error
-from tests.people import clinic
-from tests.people.clinic import Visit
+from tests.examples import visits
+from tests.examples.visits import Visit
 
 QUERY = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 5 AND count(DISTINCT person) > 2"
 Make = Callable[[Path, Sequence[Visit]], Any]
@@ -34,7 +34,7 @@ SLOW = pytest.mark.slow
 
 def counts(source: Any, **caps: Any) -> list[list[int]]:
     """Exact rows and people of every ward, as the engine bounds them."""
-    policy = clinic.policy(**caps)
+    policy = visits.policy(**caps)
     backend = open_backend(source, policy, threads=2)
     try:
         plan = make_plan(QUERY, policy.with_types(backend.schemas()))
@@ -48,14 +48,15 @@ def answered(result: object) -> Answer:
     return result
 
 
-RARE = (clinic.as_view, clinic.as_parquet_glob, clinic.as_arrow, clinic.as_polars)
+RARE = ("view", "parquet in parts", "arrow", "polars")
 
 
 @pytest.mark.parametrize(
-    "make", [pytest.param(kind, marks=SLOW) if kind in RARE else kind for kind in clinic.KINDS]
+    "kind", [pytest.param(kind, marks=SLOW) if kind in RARE else kind for kind in visits.KINDS]
 )
-def test_every_source_is_bounded(tmp_path: Path, make: Make) -> None:
-    rows = [row for row in clinic.visits() if row[1] in clinic.WARDS]
+def test_every_source_is_bounded(tmp_path: Path, kind: str) -> None:
+    make = visits.KINDS[kind]
+    rows = [row for row in visits.visits() if row[1] in visits.WARDS]
     per_person: dict[int | None, int] = {}
     for row in rows:
         per_person[row[0]] = per_person.get(row[0], 0) + 1
@@ -74,7 +75,7 @@ def test_every_algorithm_answers_for_people(tmp_path: Path, algorithm: str) -> N
     rows: list[Visit] = [(p, "A", 50, f"n{i}") for p in range(3000) for i in range(3)]
     rows += [(p, "B", 50, "n") for p in range(40)]
     sql = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 2500"
-    with connect(clinic.as_database(tmp_path, rows), clinic.policy(2)) as db:
+    with connect(visits.as_database(tmp_path, rows), visits.policy(2)) as db:
         spent = db.budget.spent
         answer = answered(db.sql(sql, algorithm=algorithm, epsilon=5.0, u=0.1))
         assert answer.rows == (("A",),)
@@ -86,7 +87,7 @@ def test_every_algorithm_answers_for_people(tmp_path: Path, algorithm: str) -> N
 
 def test_a_person_costs_as_much_as_their_rows(tmp_path: Path) -> None:
     """The same draws, charged for a row, for a person, and for a person counted once."""
-    source = clinic.as_database(tmp_path, clinic.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     rows = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 50"
     people = rows.replace("count(*)", "count(DISTINCT person)")
     ledger = tmp_path / "x.ledger"
@@ -95,13 +96,13 @@ def test_a_person_costs_as_much_as_their_rows(tmp_path: Path) -> None:
         with connect(source, policy, ledger=ledger) as db:
             return answered(db.sql(sql, algorithm="naive")).privacy.epsilon
 
-    row = cost(clinic.row_policy(), rows)
-    assert cost(clinic.policy(7), rows) == pytest.approx(7 * row)
-    assert cost(clinic.policy(7, 2, 2), rows) == pytest.approx(4 * row)
-    assert cost(clinic.policy(7), people) == pytest.approx(4 * row)  # four wards
-    assert cost(clinic.policy(3), people) == pytest.approx(3 * row)
-    assert cost(clinic.policy(7, 2), people) == pytest.approx(2 * row)
-    assert cost(clinic.policy(7, 1, 1), rows) == pytest.approx(row)
+    row = cost(visits.row_policy(), rows)
+    assert cost(visits.policy(7), rows) == pytest.approx(7 * row)
+    assert cost(visits.policy(7, 2, 2), rows) == pytest.approx(4 * row)
+    assert cost(visits.policy(7), people) == pytest.approx(4 * row)  # four wards
+    assert cost(visits.policy(3), people) == pytest.approx(3 * row)
+    assert cost(visits.policy(7, 2), people) == pytest.approx(2 * row)
+    assert cost(visits.policy(7, 1, 1), rows) == pytest.approx(row)
 
 
 # --- what is kept beside the source -----------------------------------------------------------
@@ -117,11 +118,11 @@ def files(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("make", [
-    clinic.as_database, pytest.param(clinic.as_parquet, marks=SLOW),
-    pytest.param(clinic.as_csv, marks=SLOW),
+    visits.as_database, pytest.param(visits.as_parquet, marks=SLOW),
+    pytest.param(visits.as_csv, marks=SLOW),
 ])  # fmt: skip
 def test_what_was_bounded_is_kept_until_the_source_changes(tmp_path: Path, make: Make) -> None:
-    rows = clinic.visits()
+    rows = visits.visits()
     source = make(tmp_path, rows)
     first = counts(source, rows=3)
     folder = store(source)
@@ -141,7 +142,7 @@ def test_what_was_bounded_is_kept_until_the_source_changes(tmp_path: Path, make:
 
 
 def test_it_is_private(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     counts(source)
     folder = store(source)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -152,7 +153,7 @@ def test_it_is_private(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_built_again(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     first = counts(source)
     path = next(store(source).glob("*.duckdb"))
     path.write_bytes(b"broken" * 1000)
@@ -161,7 +162,7 @@ def test_a_damaged_file_is_built_again(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no permissions of this kind here")
 def test_where_nothing_can_be_kept_it_is_bounded_for_the_connection(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     store(source).write_text("in the way")
     kept, _ = counts(source, rows=4)
     assert sum(kept) > 0
@@ -169,16 +170,16 @@ def test_where_nothing_can_be_kept_it_is_bounded_for_the_connection(tmp_path: Pa
 
 
 def test_explain_reads_and_keeps_nothing(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
-    explain_only(QUERY, clinic.policy(), source=source)
-    with connect(source, clinic.policy()) as db:
+    source = visits.as_database(tmp_path, visits.visits())
+    explain_only(QUERY, visits.policy(), source=source)
+    with connect(source, visits.policy()) as db:
         db.explain(QUERY)
     assert not store(source).exists()
 
 
 def test_before_the_rows_are_bounded_there_are_none(tmp_path: Path) -> None:
     """Whatever reads the table without bounding it first finds it empty."""
-    backend = open_backend(clinic.as_database(tmp_path, clinic.visits()), clinic.policy())
+    backend = open_backend(visits.as_database(tmp_path, visits.visits()), visits.policy())
     assert isinstance(backend, DuckDBBackend)
     try:
         with backend._call() as instance:
@@ -196,10 +197,10 @@ def test_rows_without_a_person_are_refused_unless_the_policy_says_otherwise(
     tmp_path: Path,
 ) -> None:
     rows: list[Visit] = [(None, "A", 1, "x"), (1, "B", 1, "x")]
-    for make in (clinic.as_database, clinic.as_arrow):
+    for make in (visits.as_database, visits.as_arrow):
         source = make(tmp_path, rows)
         with pytest.raises(PolicyError) as caught:
-            open_backend(source, clinic.policy(null="refuse"))
+            open_backend(source, visits.policy(null="refuse"))
         assert "tables.visits.unit.null" in str(caught.value)
         assert sum(counts(source, null="own")[0]) == sum(counts(source, null="drop")[0]) + 1
 
@@ -207,25 +208,25 @@ def test_rows_without_a_person_are_refused_unless_the_policy_says_otherwise(
 def test_explaining_without_a_ledger_looks_at_no_private_row(tmp_path: Path) -> None:
     """Whether a row lacks its person is a fact about rows: EXPLAIN, which is free, tells none."""
     rows: list[Visit] = [(None, "A", 1, "x"), (1, "B", 1, "x")]
-    policy = clinic.policy(null="refuse")
-    for make in (clinic.as_database, clinic.as_arrow):
+    policy = visits.policy(null="refuse")
+    for make in (visits.as_database, visits.as_arrow):
         said = explain_only(QUERY, policy, source=make(tmp_path, rows))
         assert str(said) == str(explain_only(QUERY, policy, source=make(tmp_path, rows[1:])))
 
 
 def test_a_view_without_the_person_is_refused_with_the_reason(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     with duckdb.connect(str(source)) as connection:
         connection.execute("ALTER TABLE visits RENAME TO everything")
         connection.execute("CREATE VIEW visits AS SELECT ward, age FROM everything")
     with pytest.raises(PolicyError, match="cannot be told from those of another"):
-        connect(source, clinic.policy())
+        connect(source, visits.policy())
 
 
 def test_a_cte_does_not_lose_the_person(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     sql = "WITH v AS (SELECT ward AS w FROM visits) SELECT w FROM v GROUP BY w HAVING count(*) > 5"
-    policy = clinic.policy(4, 1, 1)
+    policy = visits.policy(4, 1, 1)
     backend = open_backend(source, policy)
     try:
         plan = make_plan(sql, policy.with_types(backend.schemas()))
@@ -233,7 +234,7 @@ def test_a_cte_does_not_lose_the_person(tmp_path: Path) -> None:
     finally:
         backend.close()
     assert plan.caps.rows == 1
-    assert int(np.sum(values)) <= len({row[0] for row in clinic.visits()})
+    assert int(np.sum(values)) <= len({row[0] for row in visits.visits()})
 
 
 # --- EXPLAIN ----------------------------------------------------------------------------------
@@ -241,8 +242,8 @@ def test_a_cte_does_not_lose_the_person(tmp_path: Path) -> None:
 
 def test_explain_says_what_the_caps_mean_and_cost() -> None:
     sql = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 50"
-    row = explain_only(sql, clinic.row_policy())
-    person = explain_only(sql, clinic.policy(10, 3, 2))
+    row = explain_only(sql, visits.row_policy())
+    person = explain_only(sql, visits.policy(10, 3, 2))
     assert person.epsilon_first == pytest.approx(6 * row.epsilon_first)
     assert person.epsilon_unminimised == pytest.approx(6 * row.epsilon_unminimised)
     text = str(person)
@@ -262,13 +263,13 @@ def test_explain_says_what_the_caps_mean_and_cost() -> None:
     assert costs[5, 1] == pytest.approx(4 * row.epsilon_first)  # there are four wards
     assert json.loads(json.dumps(row.as_dict()))["unit"] == "row"
     assert "by max_groups and max_rows_per_group" in text
-    assert "by max_groups and max_rows_per_group" not in str(explain_only(sql, clinic.policy(1)))
+    assert "by max_groups and max_rows_per_group" not in str(explain_only(sql, visits.policy(1)))
 
 
 def test_the_prediction_is_what_is_charged(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
+    source = visits.as_database(tmp_path, visits.visits())
     for cap in ((3, None, None), (9, 2, 2), (9, None, 1)):
-        with connect(source, clinic.policy(*cap)) as db:
+        with connect(source, visits.policy(*cap)) as db:
             predicted = db.explain(QUERY, algorithm="naive").epsilon_first
             answer = answered(db.sql(QUERY, algorithm="naive"))
             assert answer.privacy.epsilon == pytest.approx(predicted)
@@ -293,7 +294,7 @@ def test_the_table_of_the_guide_is_true() -> None:
 
 def wide_policy(groups: int, per_group: int) -> Any:
     """Many groups, so that all caps can bind."""
-    text = dump_policy(clinic.policy(10, groups, per_group))
+    text = dump_policy(visits.policy(10, groups, per_group))
     return parse_policy(text.replace("age = { ", "age = { keys = { integers = [0, 99] }, "))
 
 
@@ -311,31 +312,31 @@ def test_the_explanation_of_the_guide_is_what_explain_prints() -> None:
 
 def test_check_tells_the_owner_of_rows_without_a_person(tmp_path: Path) -> None:
     rows: list[Visit] = [(None, "A", 1, "x"), (1, "B", 1, "x")]
-    source = clinic.as_database(tmp_path, rows)
+    source = visits.as_database(tmp_path, rows)
     path = tmp_path / "visits.toml"
-    path.write_text(dump_policy(clinic.policy()))
+    path.write_text(dump_policy(visits.policy()))
     (problem,) = check(path, source).problems
     assert problem.path == "tables.visits.unit.null"
-    path.write_text(dump_policy(clinic.policy(null="own")))
+    path.write_text(dump_policy(visits.policy(null="own")))
     assert check(path, source).problems == ()
 
 
 def test_connections_share_what_is_kept(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
-    with connect(source, clinic.policy(3)) as first, connect(source, clinic.policy(3)) as second:
+    source = visits.as_database(tmp_path, visits.visits())
+    with connect(source, visits.policy(3)) as first, connect(source, visits.policy(3)) as second:
         one, two = (
             answered(db.sql(QUERY, algorithm="naive", fresh=True)) for db in (first, second)
         )
         assert one.privacy.epsilon == two.privacy.epsilon
-        with connect(source, clinic.policy(4)) as third:  # removes what the others read
+        with connect(source, visits.policy(4)) as third:  # removes what the others read
             third.sql(QUERY, algorithm="naive")
         third_time = answered(first.sql(QUERY, algorithm="naive", fresh=True))
         assert third_time.privacy.epsilon == one.privacy.epsilon
 
 
 def test_an_interrupted_bounding_leaves_nothing_and_can_be_repeated(tmp_path: Path) -> None:
-    source = clinic.as_database(tmp_path, clinic.visits())
-    policy = clinic.policy(3)
+    source = visits.as_database(tmp_path, visits.visits())
+    policy = visits.policy(3)
     backend = open_backend(source, policy)
     assert isinstance(backend, DuckDBBackend)
     try:

@@ -20,8 +20,9 @@ from probe_sql.vault import bounded_tables
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.exact import unsealed
-from tests.people import clinic
-from tests.people.clinic import Visit
+from tests.examples import visits
+from tests.examples.policies import listed, one_table, people, within
+from tests.examples.visits import Visit
 
 SLOW = pytest.mark.slow
 ROWS: list[Visit] = [(p, "A", 50, f"n{i}") for p in range(4) for i in range(6)]
@@ -43,11 +44,11 @@ def counted(source: Any, policy: Any, sql: str = COUNT) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("make", [
-    clinic.as_database, clinic.as_csv, pytest.param(clinic.as_parquet, marks=SLOW),
+    visits.as_database, visits.as_csv, pytest.param(visits.as_parquet, marks=SLOW),
 ])  # fmt: skip
 def test_a_source_replaced_while_open_is_not_remembered_wrongly(tmp_path: Path, make: Any) -> None:
     """The first query of an old connection must not leave its rows for the new file."""
-    policy = clinic.policy(2)
+    policy = visits.policy(2)
     source = make(tmp_path, ROWS)
     path: Path = source["visits"] if isinstance(source, dict) else source
     backend = open_backend(source, policy, threads=1)
@@ -67,9 +68,9 @@ def test_a_file_that_changes_between_two_steps_is_not_counted(
     """People who had few rows in the first step and many in the next would keep them all."""
     many: list[Visit] = [(p, "A", 50, f"n{i}") for p in range(4) for i in range(40)]
     (tmp_path / "new").mkdir()
-    new = clinic.as_parquet(tmp_path / "new", many)["visits"]
-    source = clinic.as_parquet(tmp_path, OTHER[:9])
-    real, policy = vars(bounded_tables)["build"], clinic.policy(5)
+    new = visits.as_parquet(tmp_path / "new", many)["visits"]
+    source = visits.as_parquet(tmp_path, OTHER[:9])
+    real, policy = vars(bounded_tables)["build"], visits.policy(5)
 
     def build(how: Any, target: str, run: Any, work: Any) -> None:
         def step(sql: str) -> Any:
@@ -94,17 +95,17 @@ def test_another_type_in_the_policy_is_another_table(tmp_path: Path) -> None:
     """As text '1' and '01' are two people; as numbers they are one, with one cap."""
     path = tmp_path / "visits.csv"
     path.write_text("person,ward,age\n" + "1,A,5\n01,A,5\n" * 4)
-    text = clinic.POLICY.format(unit=clinic.UNIT.format(rows=3, more=""))
+    text = visits.policy_text(people("person", 3))
     numbers = parse_policy(text)
     texts = parse_policy(text.replace('person = { type = "BIGINT" }', 'person = { type = "TEXT" }'))
-    source = {"visits": path, "wards": clinic.wards()}
+    source = {"visits": path, "wards": visits.wards()}
     assert counted(source, texts) == [[6, 0, 0, 0]]
     assert counted(source, numbers) == [[3, 0, 0, 0]]
     assert counted(source, texts) == [[6, 0, 0, 0]]
 
 
 def test_a_kept_file_without_the_table_is_built_again(tmp_path: Path) -> None:
-    source, policy = clinic.as_database(tmp_path, ROWS), clinic.policy(2)
+    source, policy = visits.as_database(tmp_path, ROWS), visits.policy(2)
     first = counted(source, policy)
     folder = source.with_name(source.name + ".bounded")
     (path,) = folder.glob("*.duckdb")
@@ -115,17 +116,12 @@ def test_a_kept_file_without_the_table_is_built_again(tmp_path: Path) -> None:
 
 # --- people whose names are equal, but not the same ---------------------------------------------
 
-FLOATS = """
-[budget]
-epsilon = 100.0
-[tables.visits]
-unit = { column = "person", max_rows = 3 }
-rows_per_group = 200
-[tables.visits.columns]
-person = {}
-ward = { keys = ["A", "B"] }
-x = { bounds = [-5, 5] }
-"""
+FLOATS = one_table(
+    "visits",
+    {"person": "", "ward": listed("A", "B"), "x": within(-5, 5)},
+    unit=people("person", 3),
+    rows=200,
+)
 
 
 @pytest.mark.parametrize("pair", [(0.0, -0.0), (float("nan"), -float("nan"))])

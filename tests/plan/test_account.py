@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations, product
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -15,11 +14,12 @@ from hypothesis import strategies as st
 from probe_sql.plan.account import group_losses, maximal_sets, worst_sum
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
+from tests.examples.clinic import POLICY
 
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
+    return load_policy(POLICY)
 
 
 def plan_of(having: str, policy: Policy) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ import pytest
 from probe_sql.plan.brief import brief_lines
 from probe_sql.plan.explain import Explanation
 from probe_sql.session import explain_only
+from tests.examples.clinic import POLICY
 
-POLICY = Path(__file__).parents[1] / "data" / "clinic.toml"
 HAVING = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"
 EARLIER = "It may stop earlier, and then costs less."
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,6 +16,7 @@ from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.policy.model import Unit
+from tests.examples.clinic import POLICY
 
 COUNT = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 100"
 MIXED = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 100 AND avg(age) > 65"
@@ -24,7 +24,7 @@ MIXED = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 100 AND avg(a
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
+    return load_policy(POLICY)
 
 
 def explained(sql: str, policy: Policy, **options: Any) -> Explanation:

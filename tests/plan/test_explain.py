@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, load_policy
 from probe_sql.scan.engine import DUCKDB
+from tests.examples.clinic import POLICY
 
 from .test_plan import INTRODUCTORY
 
@@ -29,7 +29,7 @@ TREE = (
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
+    return load_policy(POLICY)
 
 
 def explained(sql: str, policy: Policy, **options: Any) -> Explanation:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.plan import make_plan
 from probe_sql.plan.release import margin_epsilon
 from probe_sql.policy import Policy, load_policy
+from tests.examples.clinic import POLICY
 
 HAVING = "GROUP BY ward HAVING count(*) > 700 AND (avg(age) > 65 OR count_if(age < 5) > 40)"
 BARE = f"SELECT ward FROM patients {HAVING}"
@@ -20,7 +20,7 @@ SHOWN = f"SELECT ward, count(*) FROM patients {HAVING}"
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
+    return load_policy(POLICY)
 
 
 def _explained(sql: str, policy: Policy) -> Explanation:

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
+from tests.examples.hospital import STAYS, Row
 from tests.plan.test_sensitivity import measure, with_rows
 from tests.plan.test_sharing import LISTS, plan_of
-from tests.sql.hospital import STAYS, Row
 
 FIGURES = (  # a value, its kind, and where it lies in any case
     ("count(*)", "amount", 0, None),

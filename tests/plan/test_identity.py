@@ -23,6 +23,7 @@ from probe_sql.policy import (
 )
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.canonical import encode
+from tests.examples.policies import one_table
 
 FACTS: Mapping[str, tuple[Any, ...]] = {
     # surroundings
@@ -392,9 +393,7 @@ def test_domains_tell_keys_of_different_types_apart() -> None:
     """1 and TRUE are equal to Python."""
 
     def keys(listed: str) -> bytes:
-        policy = parse_policy(
-            f"[budget]\nepsilon = 1.0\n[tables.t.columns]\ng = {{ keys = {listed} }}\n"
-        )
+        policy = parse_policy(one_table("t", {"g": f"keys = {listed}"}))
         return domain(make_plan("SELECT g FROM t GROUP BY g HAVING count(*) > 1", policy).scan)
 
     assert len({keys("[1, 0]"), keys("[true, false]"), keys("[0, 1]"), keys('["1", "0"]')}) == 4
@@ -432,10 +431,7 @@ def test_the_canonical_form_is_injective() -> None:
 
 def test_buckets_of_other_bounds_are_other_groups() -> None:
     def keys(bounds: str, group: str) -> tuple[str, bytes]:
-        policy = parse_policy(
-            "[budget]\nepsilon = 1.0\n[tables.t.columns]\n"
-            f'x = {{ type = "DOUBLE", bounds = {bounds} }}\n'
-        )
+        policy = parse_policy(one_table("t", {"x": f'type = "DOUBLE", bounds = {bounds}'}))
         plan = make_plan(f"SELECT {group} FROM t GROUP BY 1 HAVING count(*) > 1", policy)
         return plan.identity(Surroundings("e", "s", "main", "r", {})), domain(plan.scan)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,8 @@ from probe_sql.logic import render
 from probe_sql.measuring import OPEN
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy, parse_policy
+from tests.examples.clinic import POLICY
+from tests.examples.policies import listed, one_table, people
 
 INTRODUCTORY = """
 SELECT disease, count(*) AS cases
@@ -28,7 +29,7 @@ WITH ACCURACY (fnr = 0.05, fpr = 0.10, epsilon = 1.0, algorithm = 'probe');
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return load_policy(Path(__file__).parent.parent / "data" / "clinic.toml")
+    return load_policy(POLICY)
 
 
 def plan_of(having: str, policy: Policy, select: str = "ward", **options: Any) -> Plan:
@@ -203,15 +204,9 @@ def test_per_group_thresholds_come_from_a_public_table(policy: Policy) -> None:
 
 def test_a_table_of_people_is_planned_with_their_caps() -> None:
     policy = parse_policy(
-        """
-        [budget]
-        epsilon = 1.0
-        [tables.visits]
-        unit = { column = "person", max_rows = 5, max_groups = 2, max_rows_per_group = 2 }
-        [tables.visits.columns]
-        person = {}
-        ward = { keys = ["A", "B"] }
-        """
+        one_table(
+            "visits", {"person": "", "ward": listed("A", "B")}, unit=people("person", 5, 2, 2)
+        )
     )
     having = "count(*) > 5 AND count(DISTINCT person) > 2"
     plan = make_plan(f"SELECT ward FROM visits GROUP BY ward HAVING {having}", policy)

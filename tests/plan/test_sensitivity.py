@@ -23,8 +23,8 @@ from probe_sql.measuring import OPEN
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.plan.tally import MeasureSql, Scan, Tally
 from probe_sql.scan.render import render_scan, render_thresholds
+from tests.examples.hospital import Row, database, insert, policy, random_row
 from tests.plan.conditions import CLAMPED, CONDITIONS, PUBLIC_CONDITIONS, Condition
-from tests.sql.hospital import Row, database, insert, policy, random_row
 from tests.sql.sentences import Sentence, sentences
 
 DISEASES = ("flu", "gout", "measles")

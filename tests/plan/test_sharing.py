@@ -14,9 +14,9 @@ from probe_sql.plan.apart import Apart
 from probe_sql.plan.normal import Measure
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.plan.tally import MeasureSql, Multiplier, Tally, Term
+from tests.examples.hospital import policy, random_row
 from tests.plan.test_row_bounds import scalar
 from tests.plan.test_sensitivity import measure, with_rows
-from tests.sql.hospital import policy, random_row
 
 LISTS = (
     "count(*), avg(cost)",

@@ -14,10 +14,10 @@ from probe_sql.serve.limits import Limits
 from probe_sql.serve.postgres import types
 from probe_sql.serve.users import add_user
 from tests.audit.test_hostile import corpus
+from tests.examples import clinic as small
+from tests.examples.clinic import SECRET
 from tests.serve import raw
 from tests.serve.conftest import COMMON, PASSWORD, Running, Serve
-from tests.session import clinic as small
-from tests.session.clinic import SECRET
 from tests.session.test_canary import PROBES, needles
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")

@@ -10,8 +10,7 @@ import pytest
 
 from probe_sql.answer import Answer
 from probe_sql.session import Connection
-
-from .clinic import POLICY
+from tests.examples.clinic import POLICY
 
 SELECTION = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"
 WITH_VALUES = "SELECT disease, count(*) AS n FROM patients GROUP BY disease HAVING count(*) > 500"

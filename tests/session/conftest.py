@@ -12,9 +12,9 @@ from benchmarks.seeded import SeededWords
 from probe_sql.database import open_database
 from probe_sql.session import Connection
 from probe_sql.vault.noise import Sampler
+from tests.examples.clinic import build
 
 from .again import rules
-from .clinic import build
 
 
 @pytest.fixture

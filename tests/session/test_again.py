@@ -13,9 +13,9 @@ import pytest
 from probe_sql.answer import Denied
 from probe_sql.errors import ProbeError
 from probe_sql.session import Connection, Explanation, connect
+from tests.examples.clinic import POLICY
 
 from .again import SELECTION, VALUES, WITH_VALUES, ask, cost
-from .clinic import POLICY
 
 # --- the same question -----------------------------------------------------------------------
 

@@ -15,9 +15,9 @@ from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.measuring import Guarantee, Outcome, Peeled, Shown, Step, Wrong
 from probe_sql.session import Connection, connect
+from tests.examples.clinic import POLICY
 
 from .again import SELECTION, VALUES, WITH_VALUES, ask, cost, rules
-from .clinic import POLICY
 
 TWO = (
     "SELECT disease, count(*) AS n FROM patients GROUP BY disease"

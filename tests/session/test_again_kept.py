@@ -17,9 +17,10 @@ from probe_sql.errors import LedgerError, ProbeError, Stopped
 from probe_sql.policy import load_policy, parse_policy
 from probe_sql.session import Connection, connect
 from probe_sql.vault.failures import Failure, scan_error
+from tests.examples.clinic import SECRET, SECRET_NAME, seeded
+from tests.examples.policies import listed, one_table, within
 
 from .again import SELECTION, VALUES, WITH_VALUES, ask, cost, rules
-from .clinic import SECRET, SECRET_NAME, seeded
 
 # --- who and when ----------------------------------------------------------------------------
 
@@ -178,8 +179,7 @@ def test_frames_keep_nothing(source: Path, tmp_path: Path) -> None:
         rows = database.execute("SELECT ward, age FROM patients WHERE ward IS NOT NULL").fetchall()
     frame = pa.table({"ward": [row[0] for row in rows], "age": [row[1] for row in rows]})
     policy = parse_policy(
-        "[budget]\nepsilon = 100.0\n[tables.visits.columns]\n"
-        'ward = { keys = ["A", "B", "C"] }\nage = { bounds = [0, 120] }\n'
+        one_table("visits", {"ward": listed("A", "B", "C"), "age": within(0, 120)}, epsilon=100.0)
     )
     sql = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 300"
     where = tmp_path / "frames.ledger"
@@ -194,8 +194,15 @@ def test_parquet_files_keep_their_answers(source: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(source)) as database:
         database.execute(f"COPY (SELECT ward, age FROM patients) TO '{visits}'")
     policy = parse_policy(
-        '[budget]\nepsilon = 100.0\n[reuse]\non_change = "ask"\n[tables.visits.columns]\n'
-        'ward = { keys = ["A", "B", "C"] }\nage = { bounds = [0, 120] }\n'
+        one_table(
+            "visits",
+            {"ward": listed("A", "B", "C"), "age": within(0, 120)},
+            epsilon=100.0,
+            more="""
+[reuse]
+on_change = "ask"
+""",
+        )
     )
     sql = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 300"
     with connect(visits, policy) as db:

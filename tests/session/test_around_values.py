@@ -16,19 +16,14 @@ from probe_sql import Answer
 from probe_sql.blocks.run import summable_columns
 from probe_sql.session import Connection
 from probe_sql.vault.noise import Sampler
-from tests.audit.workbench import build, opened
+from tests.audit.workbench import opened
+from tests.examples.policies import integers, one_table, within
+from tests.examples.sources import build
 
 GROUPS = 1500
-POLICY = f"""
-[budget]
-epsilon = 1000.0
-per_query = 50.0
-[tables.t]
-[tables.t.columns]
-g = {{ keys = {{ integers = [1, {GROUPS}] }} }}
-a = {{ bounds = [0, 100] }}
-b = {{ bounds = [0, 20] }}
-"""
+POLICY = one_table(
+    "t", {"g": integers(1, GROUPS), "a": within(0, 100), "b": within(0, 20)}, per_query=50.0
+)
 TABLE = (
     "CREATE TABLE t AS SELECT (1 + i % {n})::INTEGER AS g, (i * 37 % 101)::INTEGER AS a, "
     "(i * 11 % 21)::INTEGER AS b FROM range({n} * 30) r(i)"

@@ -17,13 +17,9 @@ from probe_sql.policy import BinKeys, parse_policy
 from probe_sql.policy.write import dump_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.exact import unsealed
+from tests.examples.policies import one_table
 
-POLICY = """
-[budget]
-epsilon = 1000.0
-[tables.t]
-unit = "row"
-[tables.t.columns]
+COLUMNS = """
 age = {{ type = "INTEGER", keys = {{ bins = {age} }} }}
 x = {{ type = "DOUBLE", bounds = [-10, 10], keys = {{ bins = [-1.5, 0, 0.1, 2] }} }}
 """
@@ -37,7 +33,7 @@ ROWS = pa.table(
 
 
 def counted(column: str) -> dict[float, int]:
-    policy = parse_policy(POLICY.format(age=AGES))
+    policy = parse_policy(one_table("t", COLUMNS.format(age=AGES)))
     backend = open_backend({"t": ROWS}, policy)
     try:
         typed = policy.with_types(backend.schemas())
@@ -61,7 +57,7 @@ def test_expressions_over_a_binned_column_are_buckets_of_its_bounds() -> None:
 
 
 def test_a_query_sees_the_lower_edges(tmp_path: Path) -> None:
-    policy = parse_policy(POLICY.format(age=AGES))
+    policy = parse_policy(one_table("t", COLUMNS.format(age=AGES)))
     with connect({"t": ROWS}, policy, ledger=tmp_path / "t.ledger") as db:
         answer = db.sql("SELECT age, age + 1 AS more, count(*) AS n FROM t GROUP BY age")
         assert isinstance(answer, Answer)
@@ -71,7 +67,7 @@ def test_a_query_sees_the_lower_edges(tmp_path: Path) -> None:
 
 
 def test_bins_are_written_as_they_were_read() -> None:
-    policy = parse_policy(POLICY.format(age=AGES))
+    policy = parse_policy(one_table("t", COLUMNS.format(age=AGES)))
     assert parse_policy(dump_policy(policy)) == policy
     assert policy.tables["t"].columns["x"].keys == BinKeys((-1.5, 0, 0.1, 2))
 
@@ -89,4 +85,4 @@ def test_bins_are_written_as_they_were_read() -> None:
 )
 def test_mistakes_are_named(bins: str, what: str) -> None:
     with pytest.raises(PolicyError, match=what):
-        parse_policy(POLICY.format(age=bins))
+        parse_policy(one_table("t", COLUMNS.format(age=bins)))

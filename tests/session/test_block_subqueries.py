@@ -19,7 +19,7 @@ from probe_sql.sql.fill import filled
 from probe_sql.sql.outer import render_outer
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.text import read
-from tests.session.clinic import POLICY, build, seeded
+from tests.examples.clinic import POLICY, build, seeded
 from tests.session.test_blocks import ask
 
 

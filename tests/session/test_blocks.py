@@ -21,7 +21,7 @@ from probe_sql.errors import (
 from probe_sql.outside import Sandbox
 from probe_sql.policy import Resources, load_policy
 from probe_sql.session import Connection, Outline, connect, explain_only
-from tests.session.clinic import POLICY, build, seeded
+from tests.examples.clinic import POLICY, build, seeded
 
 WARDS = "SELECT ward, count(*) AS n FROM patients GROUP BY ward"
 EXACT = {"A": 673, "B": 673, "C": 673}

@@ -8,7 +8,7 @@ import pytest
 
 from probe_sql.errors import ProbeError
 from probe_sql.session import connect
-from tests.session.clinic import POLICY, build, seeded
+from tests.examples.clinic import POLICY, build, seeded
 from tests.session.test_blocks import WARDS, ask
 
 

@@ -18,13 +18,11 @@ from probe_sql.plan.plan import make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.exact import unsealed
+from tests.examples.policies import one_table
 
-POLICY = """
-[budget]
-epsilon = 100000.0
-[tables.t]
-unit = "row"
-[tables.t.columns]
+POLICY = one_table(
+    "t",
+    """
 i = { bounds = [-3, 120], type = "INTEGER" }
 d = { bounds = [0, 50], type = "DECIMAL(12,2)" }
 x = { bounds = [-10.0, 200.0], type = "DOUBLE" }
@@ -32,7 +30,9 @@ f = { bounds = [0.0, 0.9], type = "DOUBLE" }
 b = { type = "BOOLEAN" }
 s = { type = "TIMESTAMP" }
 w = { keys = ["A", "B"] }
-"""
+""",
+    epsilon=1e5,
+)
 ODD = [math.nan, math.inf, -math.inf, -0.0, 1e308, -1e308, 199.99999999999997, 200.0, 0.3, 0.1]
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from probe_sql.errors import ProbeError
-
-from .clinic import QUERY, SECRET, SECRET_NAME, build, seeded
+from tests.examples.clinic import QUERY, SECRET, SECRET_NAME, build, seeded
 
 PROBES = [
     QUERY,

@@ -11,8 +11,7 @@ import pytest
 from probe_sql.algorithms import NAMES
 from probe_sql.answer import Answer, Denied
 from probe_sql.session import Connection
-
-from .clinic import build, seeded
+from tests.examples.clinic import build, seeded
 
 VALUE = "SELECT disease, count(*) AS n {} FROM patients GROUP BY disease HAVING count(*) > 200"
 DOUBT = ", margin(n) AS give, low(count(*)) AS least, high(n) AS most, certain() AS sure"

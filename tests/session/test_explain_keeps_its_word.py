@@ -25,23 +25,14 @@ from probe_sql.session import Connection
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
+from tests.examples.policies import ROW, one_table, people
 
-POLICY = """
-[budget]
-epsilon = 1000000.0
-per_query = 1000.0
-[tables.visits]
-unit = {unit}
-rows_per_group = 200
-[tables.visits.columns]
-ward = {{ keys = {{ integers = [0, 39] }} }}
-person = {{}}
-age = {{ bounds = [0, 120] }}
+COLUMNS = """
+ward = { keys = { integers = [0, 39] } }
+person = {}
+age = { bounds = [0, 120] }
 """
-UNITS = {
-    "row": '"row"',
-    "person": """{ column = "person", max_rows = 6, max_groups = 3, max_rows_per_group = 3 }""",
-}
+UNITS = {"row": ROW, "person": people("person", 6, 3, 3)}
 # Half of the groups far above the thresholds and half far below: nothing is denied, no leaf of
 # an AND is skipped, and the first look is not always the last.
 CONDITION = "count(*) > 100 AND (avg(age) > 50 OR count(DISTINCT person) > 90)"
@@ -100,7 +91,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     databases: dict[str, Database] = {}
 
     def open_database(unit: str) -> Database:
-        policy = parse_policy(POLICY.format(unit=UNITS[unit]))
+        text = one_table(
+            "visits", COLUMNS, unit=UNITS[unit], rows=200, epsilon=1e6, per_query=1000.0
+        )
+        policy = parse_policy(text)
         backend = open_backend({"visits": visits()}, policy, threads=1)
         typed = policy.with_types(backend.schemas())
         path = tmp_path_factory.mktemp(unit) / "a.ledger"

@@ -15,19 +15,21 @@ import pytest
 from probe_sql.errors import OperationalError, ProbeError
 from probe_sql.policy import parse_policy
 from probe_sql.session import connect, explain_only
+from tests.examples.policies import one_table, people
 
-POLICY = parse_policy("""
-[budget]
-epsilon = 1.0
-[tables.visits]
-unit = { column = "person", max_rows = 3 }
-rows_per_group = 10
-[tables.visits.columns]
-ward = { type = "VARCHAR", keys = ["A", "B"] }
-person = { type = "BIGINT" }
-seen = { type = "TIMESTAMP" }
-age = { type = "BIGINT", bounds = [0, 120] }
-""")
+POLICY = parse_policy(
+    one_table(
+        "visits",
+        {
+            "ward": 'type = "VARCHAR", keys = ["A", "B"]',
+            "person": 'type = "BIGINT"',
+            "seen": 'type = "TIMESTAMP"',
+            "age": 'type = "BIGINT", bounds = [0, 120]',
+        },
+        unit=people("person", 3),
+        rows=10,
+    )
+)
 SQL = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 5 AND avg(age) > 40"
 
 

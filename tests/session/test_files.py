@@ -15,8 +15,7 @@ import pytest
 from probe_sql.errors import InterfaceError, LedgerError
 from probe_sql.owner import adopt
 from probe_sql.session import connect
-
-from .clinic import POLICY, QUERY, build, seeded
+from tests.examples.clinic import POLICY, QUERY, build, seeded
 
 CHEAP = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"
 

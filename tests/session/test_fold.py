@@ -9,8 +9,7 @@ import pytest
 
 from probe_sql.algorithms.ladder import WHOLE
 from probe_sql.answer import Answer
-
-from .clinic import QUERY, build, seeded
+from tests.examples.clinic import QUERY, build, seeded
 
 BARE = QUERY.replace(", count(*) AS cases", "")
 COUNTS = """

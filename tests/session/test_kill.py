@@ -12,8 +12,7 @@ import pytest
 
 from probe_sql import faults
 from probe_sql.answer import Answer
-
-from .clinic import QUERY, build, seeded
+from tests.examples.clinic import QUERY, build, seeded
 
 ROOT = Path(__file__).parent.parent.parent
 POINTS = [point for point in faults.POINTS if not point.startswith("ledger.create")]

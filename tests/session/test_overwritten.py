@@ -15,19 +15,11 @@ from probe_sql.answer import Answer
 from probe_sql.vault.exact import unsealed
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.noise import Sampler
-from tests.audit.workbench import build, opened
+from tests.audit.workbench import opened
+from tests.examples.policies import one_table
+from tests.examples.sources import example
 
-POLICY = """
-[budget]
-epsilon = 1000.0
-per_query = 8.0
-[tables.visits]
-unit = "row"
-rows_per_group = 200
-[tables.visits.columns]
-g = { keys = { integers = [0, 39] } }
-x = { bounds = [0, 20] }
-"""
+COLUMNS = "g = { keys = { integers = [0, 39] } }\nx = { bounds = [0, 20] }"
 ONE = "SELECT g FROM visits GROUP BY g HAVING count(*) > 60"
 SHOWN = "SELECT g, sum(x) FROM visits GROUP BY g HAVING count(*) > 60 AND sum(x) > 500"
 TWO = "SELECT g FROM visits GROUP BY g HAVING count(*) > 60 AND sum(x) > 500"
@@ -59,14 +51,13 @@ class Watched(VaultMeter):
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    (tmp_path / "visits.toml").write_text(POLICY, encoding="utf-8")
+    policy = one_table("visits", COLUMNS, rows=200, per_query=8.0)
     rows = "SELECT i % 40, i % 21 FROM range(8000) r(i) WHERE (i % 40) * 12 > i // 40"
     monkeypatch.setattr(walk, "VaultMeter", Watched)
     coins = np.random.default_rng
     monkeypatch.setattr(np.random, "default_rng", lambda *_: coins(6))  # those of `ladder`
-    yield build(
-        tmp_path / "visits.duckdb", [f"CREATE TABLE visits AS SELECT * FROM ({rows}) t(g, x)"]
-    )
+    made = f"CREATE TABLE visits AS SELECT * FROM ({rows}) t(g, x)"
+    yield example(tmp_path, policy, made, name="visits")[0]
     faults.install(None)
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from probe_sql import Answer, Denied, connect
 from probe_sql.session import Connection
+from tests.examples.policies import integers, one_table, people, within
+from tests.examples.sources import example
 
 CODES, PEOPLE, IN = 60, 400, 30
 TOP = "SELECT code, count(*) AS n FROM visits GROUP BY code ORDER BY n DESC LIMIT 3"
@@ -18,22 +20,21 @@ TOP = "SELECT code, count(*) AS n FROM visits GROUP BY code ORDER BY n DESC LIMI
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """People with thirty visits, each in a group of its own; three groups have twice as many."""
-    folder = tmp_path_factory.mktemp("peel")
-    path, policy = folder / "peel.duckdb", folder / "peel.toml"
-    with duckdb.connect(str(path)) as made:
-        made.execute(
-            "CREATE TABLE visits AS SELECT p AS patient, CASE WHEN i < 3 THEN i ELSE"
-            f" 3 + (p + i * 2) % {CODES - 3} END AS code, i % 5 - 2 AS change, i % 5 AS cost"
-            f" FROM range({PEOPLE}) t(p), range({IN}) s(i)"
-        )
-    policy.write_text(
-        "[budget]\nepsilon = 100000.0\nper_query = 1.0\n\n[reuse]\nanswers = 'shared'\n\n"
-        f"[tables.visits]\nunit = {{ column = 'patient', max_rows = {IN},"
-        " max_rows_per_group = 1 }\n\n[tables.visits.columns]\npatient = {}\n"
-        f"code = {{ keys = {{ integers = [0, {CODES - 1}] }} }}\ncost = {{ bounds = [0, 4] }}\n"
-        "change = { bounds = [-2, 2] }\n"
+    columns = {"code": integers(0, CODES - 1), "cost": within(0, 4), "change": within(-2, 2)}
+    return example(
+        tmp_path_factory.mktemp("peel"),
+        one_table(
+            "visits",
+            {"patient": "", **columns},
+            unit=people("patient", IN, per_group=1),
+            epsilon=1e5,
+            per_query=1.0,
+            reuse="shared",
+        ),
+        "CREATE TABLE visits AS SELECT p AS patient, CASE WHEN i < 3 THEN i ELSE"
+        f" 3 + (p + i * 2) % {CODES - 3} END AS code, i % 5 - 2 AS change, i % 5 AS cost"
+        f" FROM range({PEOPLE}) t(p), range({IN}) s(i)",
     )
-    return path, policy
 
 
 def ask(db: Connection, query: str, **options: Any) -> Answer:

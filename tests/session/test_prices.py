@@ -29,8 +29,7 @@ from probe_sql.owner import record, unlock
 from probe_sql.session import Connection, connect
 from probe_sql.vault.failures import Failure, scan_error
 from probe_sql.vault.meter import VaultMeter
-
-from .clinic import POLICY, QUERY, build, seeded
+from tests.examples.clinic import POLICY, QUERY, build, seeded
 
 ROOT = Path(__file__).parent.parent.parent
 CHEAP = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"

@@ -6,14 +6,15 @@ import bisect
 from contextlib import closing
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 
 from probe_sql import Answer, connect
 from probe_sql.answer.values import Denied
 from probe_sql.errors import Refused, SqlError
-from tests.session.clinic import POLICY, build, seeded
+from tests.examples.clinic import POLICY, build, seeded
+from tests.examples.policies import integers, one_table, within
+from tests.examples.sources import example
 from tests.vault.desk import metered
 
 GROUPS, SIZE = 600, 400
@@ -35,21 +36,15 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Equal groups, so that a query is as many repetitions; `y` is skewed, `z` has a lump at 0."""
-    folder = tmp_path_factory.mktemp("ranks")
-    path, policy = folder / "ranks.duckdb", folder / "ranks.toml"
-    with duckdb.connect(str(path)) as made:
-        made.execute(
-            "CREATE TABLE events AS SELECT g::INTEGER AS g, (i * 37) % 1009 AS x,"
-            " CAST(exp(i / 60.0) AS DECIMAL(9,2)) AS y, greatest(i - 300, 0) AS z"
-            f" FROM range({GROUPS}) a(g), range({SIZE}) b(i)"
-        )
-    policy.write_text(
-        "[budget]\nepsilon = 100000.0\n\n[tables.events]\nunit = 'row'\n"
-        f"rows_per_group = {SIZE}\n\n[tables.events.columns]\n"
-        f"g = {{ keys = {{ integers = [0, {GROUPS - 1}] }} }}\nx = {{ bounds = [0, 2000] }}\n"
-        "y = { bounds = [0, 1000] }\nz = { bounds = [0, 500] }\n"
+    columns = {"x": within(0, 2000), "y": within(0, 1000), "z": within(0, 500)}
+    keys = {"g": integers(0, GROUPS - 1)}
+    return example(
+        tmp_path_factory.mktemp("ranks"),
+        one_table("events", keys | columns, rows=SIZE, epsilon=1e5),
+        "CREATE TABLE events AS SELECT g::INTEGER AS g, (i * 37) % 1009 AS x,"
+        " CAST(exp(i / 60.0) AS DECIMAL(9,2)) AS y, greatest(i - 300, 0) AS z"
+        f" FROM range({GROUPS}) a(g), range({SIZE}) b(i)",
     )
-    return path, policy
 
 
 COLUMNS = {

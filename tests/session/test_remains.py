@@ -9,9 +9,8 @@ import pytest
 from probe_sql import faults
 from probe_sql.errors import ProbeError
 from probe_sql.vault.exact import unsealed
+from tests.examples.clinic import QUERY, build, seeded
 from tests.vault.remains import secrets_within
-
-from .clinic import QUERY, build, seeded
 
 SQL = QUERY.replace("count(*) AS cases", "sum(cost) AS total")
 POINTS = [

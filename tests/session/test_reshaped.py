@@ -12,30 +12,33 @@ import pytest
 from probe_sql import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.session import Connection, Outline, connect
+from tests.examples.policies import one_table
 
-POLICY = """
-[budget]
-epsilon = 1000000.0
-per_query = 900.0
-[defaults]
-fnr = 0.000001
-fdr = 0.000001
-[reuse]
-answers = "none"
-[tables.stays]
-rows_per_group = 20
-[tables.stays.columns]
+POLICY = one_table(
+    "stays",
+    """
 ward = { type = "VARCHAR", keys = { table = "wards", column = "ward" } }
 sex = { type = "VARCHAR", keys = ["F", "M"] }
 age = { type = "INTEGER", bounds = [0, 120] }
 died = { type = "BOOLEAN", keys = [true, false] }
 seen = { type = "TIMESTAMP", keys = { dates = ["2024-01-01", "2024-03-31"] } }
+""",
+    rows=20,
+    epsilon=1e6,
+    per_query=900.0,
+    more="""
+[defaults]
+fnr = 0.000001
+fdr = 0.000001
+[reuse]
+answers = "none"
 [public.wards]
 key = ["ward"]
 [public.wards.columns]
 ward = "VARCHAR"
 beds = { type = "INTEGER", bounds = [0, 100] }
-"""
+""",
+)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from probe_sql.plan.explain import Explanation
 from probe_sql.policy import Policy
 from probe_sql.session import Outline, connect
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-
-from .clinic import POLICY, QUERY, SECRET_NAME, build, seeded
+from tests.examples.clinic import POLICY, QUERY, SECRET_NAME, build, seeded
 
 # Five groups leave little room for false ones, so the region must start small.
 FINE: dict[str, Any] = {"u": 0.03, "epsilon": 3.0}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from probe_sql.answer import Denied
-
-from .clinic import QUERY, build, seeded
+from tests.examples.clinic import QUERY, build, seeded
 
 SQL = QUERY.replace("count(*) AS cases", "sum(cost) AS total")
 ASKED: dict[str, Any] = {"algorithm": "naive", "margin": 200_000, "confidence": 0.9}

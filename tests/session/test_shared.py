@@ -16,9 +16,8 @@ from probe_sql.database import Database, open_database
 from probe_sql.errors import InterfaceError, Interrupted
 from probe_sql.policy import load_policy
 from probe_sql.session import Connection, connect
-
-from .clinic import POLICY, build
-from .endless import LONG, UNITS, endless
+from tests.examples.clinic import POLICY, build
+from tests.examples.endless import LONG, UNITS, endless
 
 SQL = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from probe_sql.answer import Answer
-
-from .clinic import QUERY, build, seeded
+from tests.examples.clinic import QUERY, build, seeded
 
 BARE = QUERY.replace(", count(*) AS cases", "")
 

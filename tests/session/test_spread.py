@@ -9,6 +9,8 @@ import pytest
 
 from probe_sql import Answer, connect
 from probe_sql.errors import SqlError
+from tests.examples.policies import integers, one_table, within
+from tests.examples.sources import example
 
 GROUPS = 800
 SPREADS = ("var_pop", "var_samp", "stddev_pop", "stddev")
@@ -18,21 +20,15 @@ SLACK = 4 * (0.25 / GROUPS) ** 0.5  # four standard errors of a share
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Equal groups, so that one query is as many repetitions; `z` never varies."""
-    folder = tmp_path_factory.mktemp("spread")
-    path, policy = folder / "spread.duckdb", folder / "spread.toml"
-    with duckdb.connect(str(path)) as made:
-        made.execute(
-            "CREATE TABLE events AS SELECT g::INTEGER AS g, (i * i) % 101 AS x, 7 AS z, i % 3 = 0"
-            " AS p, CASE WHEN i % 10 > 0 THEN ((i * 37) % 200) / 100.0 - 0.5 END AS y"
-            f" FROM range({GROUPS}) a(g), range(200) b(i)"
-        )
-    policy.write_text(
-        "[budget]\nepsilon = 100000.0\n\n[tables.events]\nunit = 'row'\nrows_per_group = 200\n\n"
-        f"[tables.events.columns]\ng = {{ keys = {{ integers = [0, {GROUPS - 1}] }} }}\n"
-        "x = { bounds = [0, 100] }\nz = { bounds = [0, 10] }\np = {}\n"
-        "y = { bounds = [-0.5, 1.5], scale = 3 }\n"
+    columns = {"x": within(0, 100), "z": within(0, 10), "p": ""}
+    columns |= {"g": integers(0, GROUPS - 1), "y": "bounds = [-0.5, 1.5], scale = 3"}
+    return example(
+        tmp_path_factory.mktemp("spread"),
+        one_table("events", columns, rows=200, epsilon=1e5),
+        "CREATE TABLE events AS SELECT g::INTEGER AS g, (i * i) % 101 AS x, 7 AS z, i % 3 = 0"
+        " AS p, CASE WHEN i % 10 > 0 THEN ((i * 37) % 200) / 100.0 - 0.5 END AS y"
+        f" FROM range({GROUPS}) a(g), range(200) b(i)",
     )
-    return path, policy
 
 
 @pytest.mark.parametrize("spread", SPREADS)

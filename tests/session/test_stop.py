@@ -12,8 +12,8 @@ from probe_sql.errors import ProbeError, ScanError, Stopped
 from probe_sql.owner import record
 from probe_sql.session import connect
 from probe_sql.vault.failures import Failure, scan_error
+from tests.examples.clinic import POLICY, QUERY, build, seeded
 
-from .clinic import POLICY, QUERY, build, seeded
 from .test_prices import CHEAP, failing
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
 from probe_sql import Answer, connect
 from probe_sql.text import outward
+from tests.examples.policies import integers, one_table, within
+from tests.examples.sources import example
 
 SIZES = [1000 - 10 * index for index in range(40)]
 TOP = "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 10"
@@ -19,18 +20,13 @@ TOP = "SELECT g, count(*) AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 10"
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Forty groups, each with ten rows less than the one before, and one without rows."""
-    folder = tmp_path_factory.mktemp("top")
-    path, policy = folder / "top.duckdb", folder / "top.toml"
-    with duckdb.connect(str(path)) as made:
-        made.execute("CREATE TABLE events (g INTEGER, x INTEGER)")
-        for index, size in enumerate(SIZES):
-            made.execute("INSERT INTO events SELECT ?, i % 5 FROM range(?) t(i)", [index, size])
-    policy.write_text(
-        "[budget]\nepsilon = 100000.0\nper_query = 1.0\n\n[reuse]\nanswers = 'none'\n\n"
-        "[tables.events]\nunit = 'row'\n\n"
-        "[tables.events.columns]\ng = { keys = { integers = [0, 40] } }\nx = { bounds = [0, 10] }\n"
-    )
-    return path, policy
+    made = [
+        f"INSERT INTO events SELECT {g}, i % 5 FROM range({n}) t(i)" for g, n in enumerate(SIZES)
+    ]
+    columns = {"g": integers(0, 40), "x": within(0, 10)}
+    policy = one_table("events", columns, epsilon=1e5, per_query=1.0, reuse="none")
+    table = "CREATE TABLE events (g INTEGER, x INTEGER)"
+    return example(tmp_path_factory.mktemp("top"), policy, table, *made)
 
 
 def ask(source: tuple[Path, Path], query: str, **options: Any) -> Answer:

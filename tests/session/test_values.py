@@ -12,7 +12,9 @@ from probe_sql.answer.values import Denied
 from probe_sql.errors import SqlError
 from probe_sql.plan.explain import Explanation
 from probe_sql.session import brief
-from tests.session.clinic import build, seeded
+from tests.examples.clinic import build, seeded
+from tests.examples.policies import integers, one_table, within
+from tests.examples.sources import example
 
 WARDS = "SELECT ward, count(*) AS n, avg(age) AS age FROM patients GROUP BY ward"
 
@@ -160,20 +162,13 @@ def test_single_rows_are_never_asked_for(database: Path) -> None:
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A database of 4,000 equal groups: one query is as many repetitions."""
-    folder = tmp_path_factory.mktemp("many")
-    path, policy = folder / "many.duckdb", folder / "many.toml"
-    with duckdb.connect(str(path)) as made:
-        made.execute(
-            "CREATE TABLE events AS SELECT g::INTEGER AS g, (i * i) % 101 AS x, i % 10 = 0 AS p"
-            " FROM range(4000) a(g), range(60) b(i)"
-        )
-    policy.write_text(
-        '[budget]\nepsilon = 1000.0\nper_query = 1.0\n\n[reuse]\nanswers = "none"\n\n'
-        '[tables.events]\nunit = "row"\n'
-        "rows_per_group = 60\n\n[tables.events.columns]\n"
-        "g = { keys = { integers = [0, 3999] } }\nx = { bounds = [0, 100] }\np = {}\n"
+    columns = {"g": integers(0, 3999), "x": within(0, 100), "p": ""}
+    return example(
+        tmp_path_factory.mktemp("many"),
+        one_table("events", columns, rows=60, per_query=1.0, reuse="none"),
+        "CREATE TABLE events AS SELECT g::INTEGER AS g, (i * i) % 101 AS x, i % 10 = 0 AS p"
+        " FROM range(4000) a(g), range(60) b(i)",
     )
-    return path, policy
 
 
 def test_margins_hold_through_the_real_vault(many: tuple[Path, Path]) -> None:

@@ -10,8 +10,7 @@ import pytest
 from probe_sql import faults
 from probe_sql.answer import Answer
 from probe_sql.errors import Stopped
-
-from .clinic import build, seeded
+from tests.examples.clinic import build, seeded
 
 SQL = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500"
 

@@ -12,10 +12,11 @@ import pytest
 
 from probe_sql.errors import InterfaceError, Interrupted, LedgerError, ScanError
 from probe_sql.session import Connection, connect
-from tests.session.endless import LONG, UNITS, endless
+from tests.examples.endless import LONG, UNITS, endless
+from tests.examples.policies import ROW
 
 
-def opened(folder: Path, rows: int, unit: str = 'unit = "row"') -> Connection:
+def opened(folder: Path, rows: int, unit: str = ROW) -> Connection:
     folder.mkdir()
     database, policy = endless(folder, unit, rows)
     return connect(database, policy, analyst="eve")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from probe_sql import faults
 from probe_sql.answer import Answer
-from tests.session.clinic import QUERY, seeded
+from tests.examples.clinic import QUERY, seeded
 
 
 def query(database: str, point: str) -> None:

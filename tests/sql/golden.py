@@ -30,7 +30,7 @@ from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.script import Script
 from probe_sql.sql.text import Statement
 from probe_sql.sql.text import read as read_text
-from tests.sql.hospital import policy
+from tests.examples.hospital import policy
 
 FOLDER = Path(__file__).parent.parent.parent / "grammar"
 MARK = "-- expect:"

@@ -20,7 +20,7 @@ from lark import Lark
 from lark.grammar import NonTerminal
 from lark.lexer import PatternStr
 
-from tests.sql.hospital import STAYS
+from tests.examples.hospital import STAYS
 
 T = TypeVar("T")
 GRAMMAR = Path(__file__).parent.parent.parent / "grammar" / "probe_sql.lark"

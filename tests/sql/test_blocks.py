@@ -14,7 +14,7 @@ from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.script import Script
 from probe_sql.sql.text import read
-from tests.sql.hospital import policy
+from tests.examples.hospital import policy
 from tests.sql.reference_outer import PAGE, written
 
 POLICY = policy()

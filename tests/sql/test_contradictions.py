@@ -10,20 +10,19 @@ import pytest
 
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import load_policy, parse_policy
-from tests.session.clinic import POLICY
+from tests.examples.clinic import POLICY
+from tests.examples.policies import one_table
 
 CLINIC = load_policy(POLICY)
-SMALL = """
-[budget]
-epsilon = 1.0
-[tables.t]
-unit = "row"
-[tables.t.columns]
-k = { type = "INTEGER", keys = { integers = [1, 3] } }
-x = { type = "INTEGER", bounds = [0, 3] }
-s = { type = "VARCHAR" }
-b = { type = "BOOLEAN" }
-"""
+SMALL = one_table(
+    "t",
+    {
+        "k": 'type = "INTEGER", keys = { integers = [1, 3] }',
+        "x": 'type = "INTEGER", bounds = [0, 3]',
+        "s": 'type = "VARCHAR"',
+        "b": 'type = "BOOLEAN"',
+    },
+)
 PARTS = (
     "x > 1", "x < 1", "x <= 1", "x >= 1", "x = 1", "x IN (0, 2)", "x IN (NULL)", "x IS NULL",
     "x IS NOT NULL", "NOT x > 1", "x <> x", "x = NULL", "1 = 0", "1 = 1", "NULL", "FALSE", "TRUE",

@@ -10,8 +10,8 @@ import pytest
 from probe_sql.algorithms import NAMES
 from probe_sql.options import OPTIONS
 from probe_sql.session import explain_only
+from tests.examples.hospital import policy
 from tests.sql import reference
-from tests.sql.hospital import policy
 from tests.sql.sentences import GRAMMAR
 
 PAGE = (Path(__file__).parents[2] / "docs" / "dialect.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.functions.elsewhere import ELSEWHERE
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.text import read
-from tests.sql.hospital import policy
+from tests.examples.hospital import policy
 
 POLICY = policy()
 T = "TIMESTAMP '2024-03-03 17:08:09'"  # a Sunday, the 63rd day of the year

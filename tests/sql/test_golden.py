@@ -9,8 +9,8 @@ import pytest
 
 from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import make_plan
+from tests.examples.hospital import policy
 from tests.sql.golden import difference, files, outcome, read
-from tests.sql.hospital import policy
 
 ALL = [*files("accept"), *files("around"), *files("refuse")]
 

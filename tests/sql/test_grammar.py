@@ -21,8 +21,8 @@ from probe_sql.scan.render import (
     render_separate,
     render_thresholds,
 )
+from tests.examples.hospital import STAYS, database, policy, random_rows
 from tests.sql.golden import files, read
-from tests.sql.hospital import STAYS, database, policy, random_rows
 from tests.sql.sentences import DEPTH, GRAMMAR, Sentence, sentences
 
 # What no grammar can say; grammar/README.md lists the same.

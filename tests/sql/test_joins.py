@@ -7,13 +7,9 @@ import pytest
 from probe_sql.errors import Refused
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, parse_policy
+from tests.examples.policies import one_table
 
-POLICY = """
-[budget]
-epsilon = 1.0
-[tables.t]
-[tables.t.columns]
-g = { keys = ["a", "b"], type = "VARCHAR" }
+PUBLIC = """
 [public.a]
 key = ["k"]
 columns = { k = "VARCHAR", x = "VARCHAR" }
@@ -25,7 +21,7 @@ columns = { k = "VARCHAR", y = "VARCHAR" }
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return parse_policy(POLICY)
+    return parse_policy(one_table("t", {"g": 'keys = ["a", "b"], type = "VARCHAR"'}, more=PUBLIC))
 
 
 def joins(source: str, policy: Policy) -> list[tuple[str, bool, list[str]]]:

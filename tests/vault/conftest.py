@@ -11,14 +11,14 @@ from probe_sql.ledger import Ledger
 from probe_sql.policy.model import Budget
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
-from tests.vault import clinic
+from tests.examples import awkward
 
 BUDGET = Budget(epsilon=100.0, least=1e-12, failure=1e-12, holds=10_000)
 
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Backend]:
-    opened = open_backend(clinic.as_database(tmp_path), clinic.policy(), threads=2)
+    opened = open_backend(awkward.as_database(tmp_path), awkward.policy(), threads=2)
     yield opened
     opened.close()
 

@@ -10,8 +10,7 @@ from typing import Any
 from probe_sql.policy import Resources
 from probe_sql.vault import bounded_tables
 from probe_sql.vault.backends import open_backend
-from tests.people import clinic as visits
-from tests.vault import clinic
+from tests.examples import awkward, visits
 
 
 def wait(*_: Any) -> None:
@@ -27,21 +26,21 @@ def half_built(how: Any, target: str, run: Any, work: Any) -> None:
 
 
 def main(what: str, source: str) -> None:
-    policy = clinic.policy()
+    policy = awkward.policy()
     if what == "spill":
         backend = open_backend(source, policy, threads=1, memory=Resources(memory="60MB").memory)
         having = "count(DISTINCT note) > 5 AND count(DISTINCT note || 'x') > 5"
         sql = f"SELECT ward FROM patients GROUP BY ward HAVING {having}"
-        backend.measure(clinic.planned(backend, sql).scan, progress=_when_spilled(backend))
+        backend.measure(awkward.planned(backend, sql).scan, progress=_when_spilled(backend))
     else:
         vars(bounded_tables)["build"] = half_built
         rules = visits.policy(3)
         opened: Any = Path(source)
         if what == "frame":
-            opened = {"visits": visits.table(visits.visits()), "wards": visits.wards()}
+            opened = visits.tables(visits.visits())
         backend = open_backend(opened, rules)
         sql = "SELECT ward FROM visits GROUP BY ward HAVING count(*) > 5"
-        backend.measure(clinic.planned(backend, sql, rules).scan)
+        backend.measure(awkward.planned(backend, sql, rules).scan)
 
 
 def _when_spilled(backend: Any) -> Any:

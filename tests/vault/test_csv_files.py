@@ -13,22 +13,20 @@ import pytest
 from probe_sql.errors import OperationalError
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backends import open_backend
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import listed, one_table, within
 
 LINES = 3000
 
 
 def rules() -> Policy:
     return parse_policy(
-        """
-        budget.epsilon = 1
-        [tables.t]
-        rows_per_group = 10000
-        [tables.t.columns]
-        g = { keys = ["a", "b"] }
-        x = { bounds = [0, 9] }
-        p = { type = "BIGINT" }
-        """
+        one_table(
+            "t",
+            {"g": listed("a", "b"), "x": within(0, 9), "p": 'type = "BIGINT"'},
+            rows=10000,
+            epsilon=1,
+        )
     )
 
 
@@ -36,7 +34,7 @@ def counted(path: Path) -> list[int]:
     backend = open_backend(path, rules())
     sql = "SELECT g FROM t GROUP BY g HAVING count(*) > 1 AND count(x) > 1 AND count(p) > 1"
     try:
-        found = clinic.values(backend.measure(clinic.planned(backend, sql, rules()).scan))
+        found = awkward.values(backend.measure(awkward.planned(backend, sql, rules()).scan))
         return [column[0] for column in found]
     finally:
         backend.close()

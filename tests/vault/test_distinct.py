@@ -13,14 +13,12 @@ from probe_sql.owner.check import check
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.session import connect
 from probe_sql.vault.backends import open_backend
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import one_table
 
-POLICY = """
-[budget]
-epsilon = 10.0
-[tables.t.columns]
-k = {{ keys = [{keys}] }}
-"""
+
+def text(keys: str) -> str:
+    return one_table("t", {"k": f"keys = [{keys}]"})
 
 
 def database(folder: Path, type_: str, more: str = "SELECT 1") -> Path:
@@ -33,7 +31,7 @@ def database(folder: Path, type_: str, more: str = "SELECT 1") -> Path:
 
 
 def policy(keys: str) -> Policy:
-    return parse_policy(POLICY.format(keys=keys))
+    return parse_policy(text(keys))
 
 
 SAME = {
@@ -60,9 +58,9 @@ def test_two_keys_that_are_one_to_the_column_are_refused_by_name(
     assert named in str(caught.value)
     assert "tables.t.columns.k.keys" in str(caught.value)
     rules = tmp_path / "t.toml"
-    rules.write_text(POLICY.format(keys=keys))
+    rules.write_text(text(keys))
     (problem,) = check(rules, tmp_path / "t.duckdb").problems
-    assert (problem.line, "are the same" in problem.what) == (5, True)
+    assert (problem.line, "are the same" in problem.what) == (6, True)
 
 
 @pytest.mark.parametrize("type_", BEYOND)
@@ -88,7 +86,7 @@ def test_keys_that_differ_are_accepted(type_: str, keys: str, tmp_path: Path) ->
 # --- public tables ----------------------------------------------------------------------------
 
 JOINED = (
-    POLICY.format(keys='"A"')
+    text('"A"')
     + """
 x = {}
 y = {}
@@ -133,9 +131,9 @@ def test_public_keys_are_distinct_as_they_are_compared(
     backend = open_backend(path, rules)
     if refused:
         with pytest.raises(Refused, match="column of another type"):
-            clinic.planned(backend, QUERY.format(value=value), rules)
+            awkward.planned(backend, QUERY.format(value=value), rules)
     monkeypatch.setattr("probe_sql.sql.joins.joinable", lambda _, value: value)
-    plan = clinic.planned(backend, QUERY.format(value=value), rules)
+    plan = awkward.planned(backend, QUERY.format(value=value), rules)
     if refused:
         with pytest.raises(Refused, match="two keys of zones are the same") as caught:
             backend.groups(plan.scan)
@@ -165,8 +163,8 @@ def test_a_long_list_measures_what_a_short_one_does(kind: str, tmp_path: Path) -
     )
     backend = open_backend(path, policy(", ".join(keys)))
     rules = policy(", ".join(keys))
-    plan = clinic.planned(backend, "SELECT k FROM t GROUP BY k HAVING count(*) > 1", rules)
-    (found,) = clinic.values(backend.measure(plan.scan))
+    plan = awkward.planned(backend, "SELECT k FROM t GROUP BY k HAVING count(*) > 1", rules)
+    (found,) = awkward.values(backend.measure(plan.scan))
     assert found == [5] * 2000 + [0] * 1000
     backend.close()
 
@@ -174,9 +172,9 @@ def test_a_long_list_measures_what_a_short_one_does(kind: str, tmp_path: Path) -
 @pytest.mark.slow
 def test_half_a_million_keys_take_seconds(tmp_path: Path) -> None:
     path = database(tmp_path, "VARCHAR", "INSERT INTO t SELECT 'key 7', 1, 1, 1 FROM range(100)")
-    text = POLICY.format(keys=", ".join(f'"key {i}"' for i in range(500_000)))
+    keys = text(", ".join(f'"key {i}"' for i in range(500_000)))
     start = time.monotonic()
-    with connect(path, parse_policy(text), ledger=tmp_path / "t.ledger") as db:
+    with connect(path, parse_policy(keys), ledger=tmp_path / "t.ledger") as db:
         answer = db.sql("SELECT k FROM t GROUP BY k HAVING count(*) > 50", epsilon=5.0)
     assert time.monotonic() - start < 30  # 66 s and more with every key as a literal
     assert "key 7" in str(answer)

@@ -26,7 +26,7 @@ from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.randomness import SecureWords
 from probe_sql.vault.sources import layout
 from probe_sql.vault.views import Catalogue
-from tests.vault import clinic
+from tests.examples import awkward
 from tests.vault.desk import meter, reserved
 
 COUNT = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5"
@@ -35,7 +35,7 @@ BROKEN = COUNT.replace("count(*) > 5", "sum(age) > 5")
 
 def broken_view(folder: Path) -> Any:
     """A view that fails on the planted row, quoting it."""
-    path = clinic.make_database(folder / "clinic.duckdb")
+    path = awkward.make_database(folder / "clinic.duckdb")
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "CREATE OR REPLACE VIEW patients AS SELECT ward, admitted, cost, note,"
@@ -52,7 +52,7 @@ def raw_views(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def endless_view(folder: Path) -> Path:
     """A view that takes hours to read."""
-    path = clinic.make_database(folder / "clinic.duckdb")
+    path = awkward.make_database(folder / "clinic.duckdb")
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "CREATE OR REPLACE VIEW patients AS SELECT 'A' AS ward, DATE '2020-03-01' AS admitted,"
@@ -80,18 +80,18 @@ def shown(error: BaseException) -> str:
 
 
 def secrets(text: str) -> list[str]:
-    return [s for s in (clinic.SECRET, str(clinic.NUMBER)) if s in text]
+    return [s for s in (awkward.SECRET, str(awkward.NUMBER)) if s in text]
 
 
 @pytest.fixture
 def parquet(tmp_path: Path) -> Path:
     path = tmp_path / "patients.parquet"
-    pq.write_table(clinic.arrow(), path, compression="none", use_dictionary=False)
+    pq.write_table(awkward.arrow(), path, compression="none", use_dictionary=False)
     return path
 
 
 def opened(source: Any, **options: Any) -> DuckDBBackend:
-    backend = open_backend(source, clinic.policy(), **options)
+    backend = open_backend(source, awkward.policy(), **options)
     assert isinstance(backend, DuckDBBackend)
     return backend
 
@@ -118,8 +118,8 @@ def damage(path: Path) -> None:
 def test_a_file_that_is_lost_or_damaged(
     harm: Callable[[Path], None], parquet: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    backend = opened({"patients": parquet, "wards": clinic.wards()})
-    plan = clinic.planned(backend, BROKEN)
+    backend = opened({"patients": parquet, "wards": awkward.wards()})
+    plan = awkward.planned(backend, BROKEN)
     harm(parquet)
     with pytest.raises(ScanError) as caught:
         backend.measure(plan.scan)
@@ -146,7 +146,7 @@ def test_no_text_of_the_database_survives(
     plain.close()
     assert secrets(shown(quoted.value))  # or this test could not fail
     backend = opened(path)
-    plan = clinic.planned(backend, BROKEN)
+    plan = awkward.planned(backend, BROKEN)
     with pytest.raises(ScanError) as caught:
         backend.measure(plan.scan, fuse=fuse)
     assert list(chain(caught.value)) == [caught.value]
@@ -169,7 +169,7 @@ def test_the_error_is_the_same_whatever_the_row_says(tmp_path: Path) -> None:
             connection.execute(f"UPDATE records SET note = '{word}' WHERE age > 1000")
         backend = opened(path)
         with pytest.raises(ScanError) as caught:
-            backend.measure(clinic.planned(backend, BROKEN).scan)
+            backend.measure(awkward.planned(backend, BROKEN).scan)
         texts.add(str(caught.value))
         backend.close()
     assert len(texts) == 1
@@ -184,7 +184,7 @@ def test_running_out_of_memory(tmp_path: Path) -> None:
             " FROM range(600000) r(i)"
         )
     backend = opened(path, memory="8MB", threads=1)
-    plan = clinic.planned(backend, COUNT.replace("count(*)", "count(DISTINCT note)"))
+    plan = awkward.planned(backend, COUNT.replace("count(*)", "count(DISTINCT note)"))
     with pytest.raises(ScanError, match="ran out of memory") as caught:
         backend.measure(plan.scan)
     assert list(chain(caught.value)) == [caught.value]
@@ -193,9 +193,9 @@ def test_running_out_of_memory(tmp_path: Path) -> None:
 
 def test_a_private_file_that_cannot_be_loaded_is_not_quoted(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
-    path.write_bytes(b"PAR1" + clinic.SECRET.encode() * 9 + b"PAR1")
+    path.write_bytes(b"PAR1" + awkward.SECRET.encode() * 9 + b"PAR1")
     with pytest.raises(OperationalError, match="the table patients could not be opened") as caught:
-        opened({"patients": path, "wards": clinic.wards()})
+        opened({"patients": path, "wards": awkward.wards()})
     assert list(chain(caught.value)) == [caught.value]
     assert not secrets(shown(caught.value))
 
@@ -233,7 +233,7 @@ def keyboard() -> Iterator[None]:
 @pytest.mark.parametrize("how", ["interrupt", "ctrl-c"])
 def test_a_scan_can_be_interrupted_and_the_next_one_works(how: str, tmp_path: Path) -> None:
     backend = opened(endless_view(tmp_path))
-    plan = clinic.planned(backend, COUNT.replace("count(*)", "sum(age)"))
+    plan = awkward.planned(backend, COUNT.replace("count(*)", "sum(age)"))
     assert backend.groups(plan.scan) == 4  # the domain is made, so the next thread is the scan's
     if how == "interrupt":
         watcher = once_scanning(backend.interrupt)
@@ -254,8 +254,8 @@ def test_a_scan_can_be_interrupted_and_the_next_one_works(how: str, tmp_path: Pa
 
 def test_an_interrupt_without_a_scan_does_nothing(backend: Backend) -> None:
     backend.interrupt()
-    plan = clinic.planned(backend, COUNT)
-    assert clinic.values(backend.measure(plan.scan)) == [clinic.expected()["count"]]
+    plan = awkward.planned(backend, COUNT)
+    assert awkward.values(backend.measure(plan.scan)) == [awkward.expected()["count"]]
 
 
 def test_progress_is_reported_for_long_scans_only(tmp_path: Path, backend: Backend) -> None:
@@ -266,11 +266,11 @@ def test_progress_is_reported_for_long_scans_only(tmp_path: Path, backend: Backe
         if len(seen) == 3:
             raise ValueError("enough")
 
-    backend.measure(clinic.planned(backend, COUNT).scan, progress=report)
+    backend.measure(awkward.planned(backend, COUNT).scan, progress=report)
     assert seen == []
     (tmp_path / "long").mkdir()
     slow = opened(endless_view(tmp_path / "long"))
-    plan = clinic.planned(slow, COUNT.replace("count(*)", "sum(age)"))
+    plan = awkward.planned(slow, COUNT.replace("count(*)", "sum(age)"))
     begun = time.monotonic()
     with pytest.raises(ValueError, match="enough"):
         slow.measure(plan.scan, progress=report)
@@ -308,11 +308,11 @@ ESCAPES = [
 @pytest.mark.parametrize("attempt", ESCAPES)
 def test_the_connection_is_walled_in(attempt: str, tmp_path: Path, backend: Backend) -> None:
     """No text ever gets to `execute`; even if one did, it would meet these walls."""
-    planted_frame = clinic.arrow()
+    planted_frame = awkward.arrow()
     file = tmp_path / "file.csv"
     file.write_text("a\n1\n")
     before = sorted(tmp_path.iterdir())
-    connection = clinic.instance(backend).connection
+    connection = awkward.instance(backend).connection
     with pytest.raises(duckdb.Error):
         connection.execute(attempt.format(file=file, folder=tmp_path)).fetchall()
     assert sorted(tmp_path.iterdir()) == before
@@ -320,9 +320,9 @@ def test_the_connection_is_walled_in(attempt: str, tmp_path: Path, backend: Back
 
 
 def test_spilled_rows_are_removed_and_private_to_the_user(tmp_path: Path) -> None:
-    backend = opened(clinic.as_database(tmp_path))
+    backend = opened(awkward.as_database(tmp_path))
     sql = "SELECT current_setting('temp_directory')"
-    [(found,)] = clinic.instance(backend).connection.execute(sql).fetchall()
+    [(found,)] = awkward.instance(backend).connection.execute(sql).fetchall()
     spill = Path(found)
     assert spill.stat().st_mode & 0o777 == 0o700
     backend.close()
@@ -338,25 +338,25 @@ def test_spilled_rows_are_removed_and_private_to_the_user(tmp_path: Path) -> Non
 def test_a_planted_secret_is_in_nothing_that_the_vault_shows(
     ledger: Ledger, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    sources = {"patients": clinic.arrow(), "wards": clinic.wards()}
+    sources = {"patients": awkward.arrow(), "wards": awkward.wards()}
     backend = opened(sources)
-    plan = clinic.planned(backend, COUNT + " AND sum(cost) > 2")
+    plan = awkward.planned(backend, COUNT + " AND sum(cost) > 2")
     exact = backend.measure(plan.scan)
     receipt = reserved(ledger, 1.0)
     deltas = [measure.delta for measure in plan.measures]
     made = meter(ledger, exact, deltas, plan.row_types, receipt=receipt, words=SecureWords())
-    hidden = [str(value) for column in clinic.values(exact) for value in column if value > 99]
+    hidden = [str(value) for column in awkward.values(exact) for value in column if value > 99]
     assert hidden
-    things: list[object] = [backend, exact, made, receipt, layout(sources, clinic.policy())]
-    things += [backend.schemas(), backend.keys(plan.scan, np.arange(4)), clinic.instance(backend)]
+    things: list[object] = [backend, exact, made, receipt, layout(sources, awkward.policy())]
+    things += [backend.schemas(), backend.keys(plan.scan, np.arange(4)), awkward.instance(backend)]
     text = "\n".join(f"{thing!r} {thing!s} {thing:}" for thing in things)
     for draw in (0.0, -1.0, 5000.0):
         with pytest.raises(ProbeError) as caught:
-            made.draw(0, draw, clinic.everyone(4))
+            made.draw(0, draw, awkward.everyone(4))
         text += shown(caught.value)
     made.close()
     with pytest.raises(ProbeError) as caught:
-        made.draw(0, 0.1, clinic.everyone(4))
+        made.draw(0, 0.1, awkward.everyone(4))
     text += shown(caught.value)
     assert not secrets(text)
     addresses = re.compile(r"\bline \d+|0x[0-9a-f]+")  # of code, which may have any number

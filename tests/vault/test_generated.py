@@ -11,23 +11,21 @@ from probe_sql.errors import OperationalError, ScanError
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.views import Catalogue
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import listed, one_table, within
 
 ROWS = 1000
 
 
 def rules(unit: str = '"row"') -> Policy:
     return parse_policy(
-        f"""
-        budget.epsilon = 1
-        [tables.t]
-        unit = {unit}
-        rows_per_group = 10000
-        [tables.t.columns]
-        g = {{ keys = ["x", "y"] }}
-        name = {{}}
-        v = {{ bounds = [0, 100] }}
-        """
+        one_table(
+            "t",
+            {"g": listed("x", "y"), "name": "", "v": within(0, 100)},
+            unit=unit,
+            rows=10000,
+            epsilon=1,
+        )
     )
 
 
@@ -48,8 +46,8 @@ def counted(path: Path, having: str, fuse: bool = True, policy: Policy | None = 
     policy = policy or rules()
     backend = open_backend(path, policy)
     try:
-        plan = clinic.planned(backend, f"SELECT g FROM t GROUP BY g HAVING {having}", policy)
-        return [each[0] for each in clinic.values(backend.measure(plan.scan, fuse))]
+        plan = awkward.planned(backend, f"SELECT g FROM t GROUP BY g HAVING {having}", policy)
+        return [each[0] for each in awkward.values(backend.measure(plan.scan, fuse))]
     finally:
         backend.close()
 

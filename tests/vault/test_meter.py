@@ -25,7 +25,7 @@ from probe_sql.plan.account import group_losses
 from probe_sql.policy.model import Budget
 from probe_sql.vault.accounts import losses_of
 from probe_sql.vault.randomness import WordArray
-from tests.vault import clinic
+from tests.examples import awkward
 from tests.vault.desk import ALL, APART, TOGETHER, CountingWords, desk, mask, meter, reserved
 
 
@@ -41,7 +41,7 @@ def test_noise_is_added_to_the_groups_asked_for_and_no_other(ledger: Ledger) -> 
     assert found[[1, 2]].tolist() == [0, 0]
     assert np.abs(found[[0, 3]] - 2000).max() < 20
     assert at.meter.group_losses().tolist() == [40.0, 0.0, 0.0, 40.0]
-    wide = desk(ledger, 10.0, groups=20_000).meter.draw(2, 2.0, clinic.everyone(20_000))
+    wide = desk(ledger, 10.0, groups=20_000).meter.draw(2, 2.0, awkward.everyone(20_000))
     assert abs(wide.mean() - 3000) < 0.5
     p = math.exp(-2 / 20)
     assert wide.std() == pytest.approx(math.sqrt(2 * p) / (1 - p), rel=0.05)

@@ -15,7 +15,8 @@ from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.workplace import Workplace, private
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import listed, one_table, within
 
 SETTINGS = {
     "enable_external_access": "false", "lock_configuration": "true",
@@ -26,7 +27,7 @@ SETTINGS = {
 
 def test_every_wall_of_the_connection_stands(backend: Backend) -> None:
     assert isinstance(backend, DuckDBBackend)
-    connection = clinic.instance(backend).connection
+    connection = awkward.instance(backend).connection
     rows = connection.execute("SELECT name, value FROM duckdb_settings()").fetchall()
     found = {name: value for name, value in rows if name in SETTINGS}
     assert found == SETTINGS
@@ -71,14 +72,11 @@ def test_a_view_of_functions_that_may_change_is_computed_once(tmp_path: Path, ki
         db.execute("CREATE TABLE rows AS SELECT CAST(range AS INTEGER) AS i FROM range(100)")
         db.execute("CREATE MACRO moved(x) AS x + 7")
         db.execute(f"CREATE VIEW v AS {VIEWS[kind]}")
-    policy = parse_policy(
-        "[budget]\nepsilon = 1.0\n[tables.v.columns]\ng = { keys = [0, 1] }\n"
-        "n = { bounds = [0, 1000] }\n"
-    )
+    policy = parse_policy(one_table("v", {"g": listed(0, 1), "n": within(0, 1000)}))
     sql = "SELECT g FROM v GROUP BY g HAVING sum(n) > 1"
     backend = open_backend(path, policy)
-    plan = clinic.planned(backend, sql, policy)
-    seen = [clinic.values(backend.measure(plan.scan)) for _ in range(2)]
+    plan = awkward.planned(backend, sql, policy)
+    seen = [awkward.values(backend.measure(plan.scan)) for _ in range(2)]
     backend.close()
     assert seen[0] == seen[1]
     if kind == "a macro":

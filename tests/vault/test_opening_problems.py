@@ -10,15 +10,10 @@ import pytest
 from probe_sql.errors import PolicyError
 from probe_sql.policy import parse_policy
 from probe_sql.vault.backends import open_backend
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import integers, one_table
 
-POLICY = """
-budget.epsilon = 1
-[tables.t]
-rows_per_group = 100
-[tables.t.columns]
-g = { keys = { integers = [0, 5] } }
-"""
+POLICY = one_table("t", {"g": integers(0, 5)}, rows=100)
 
 
 def made(path: Path, type_: str) -> Path:
@@ -36,8 +31,8 @@ def test_integers_that_a_decimal_cannot_hold_are_refused_on_opening(tmp_path: Pa
 def test_integers_that_a_decimal_can_hold_are_counted(tmp_path: Path) -> None:
     policy = parse_policy(POLICY)
     backend = open_backend(made(tmp_path / "wide.duckdb", "DECIMAL(5,4)"), policy)
-    plan = clinic.planned(backend, "SELECT g FROM t GROUP BY g HAVING count(*) > 1", policy)
-    assert clinic.values(backend.measure(plan.scan)) == [[9, 0, 0, 0, 0, 0]]
+    plan = awkward.planned(backend, "SELECT g FROM t GROUP BY g HAVING count(*) > 1", policy)
+    assert awkward.values(backend.measure(plan.scan)) == [[9, 0, 0, 0, 0, 0]]
     backend.close()
 
 

@@ -15,7 +15,7 @@ from probe_sql.errors import OperationalError
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.sources import classify
-from tests.vault import clinic
+from tests.examples import awkward
 
 ROW = 'unit = "row"'
 PERSON = 'unit = { column = "v", max_rows = 1000, null = "drop" }'
@@ -39,7 +39,7 @@ def counted(pattern: str, policy: Policy) -> list[int]:
     backend = open_backend({"t": pattern}, policy)
     sql = "SELECT g FROM t GROUP BY g HAVING count(*) > 3"
     try:
-        return clinic.values(backend.measure(clinic.planned(backend, sql, policy).scan))[0]
+        return awkward.values(backend.measure(awkward.planned(backend, sql, policy).scan))[0]
     finally:
         backend.close()
 

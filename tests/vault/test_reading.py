@@ -13,24 +13,13 @@ import pytest
 import probe_sql
 from probe_sql.errors import OperationalError
 from probe_sql.session import Connection
+from tests.examples.policies import one_table
 
 WRITER = """
 import duckdb, sys
 duckdb.connect(sys.argv[1]).execute("INSERT INTO visits VALUES (1, 7, 40)")
 """
-POLICY = """
-[budget]
-epsilon = 100
-per_query = 10
-
-[tables.visits]
-unit = {unit}
-
-[tables.visits.columns]
-ward = {{ keys = [0, 1, 2] }}
-person = {{}}
-age = {{ bounds = [0, 100] }}
-"""
+COLUMNS = "ward = { keys = [0, 1, 2] }\nperson = {}\nage = { bounds = [0, 100] }"
 QUESTION = (
     "SELECT ward, count(*) AS n FROM visits GROUP BY ward WITH ACCURACY (margin = 50, fresh = true)"
 )
@@ -55,7 +44,7 @@ def database(tmp_path: Path) -> Path:
 
 def opened(path: Path, unit: str) -> Connection:
     policy = path.with_name("policy.toml")
-    policy.write_text(POLICY.format(unit=unit))
+    policy.write_text(one_table("visits", COLUMNS, unit=unit, per_query=10))
     return probe_sql.connect(path, policy)
 
 

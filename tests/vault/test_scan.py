@@ -18,7 +18,8 @@ from probe_sql.policy import parse_policy
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import listed, one_table, public, within
 
 TOKYO = timezone(timedelta(hours=9))
 
@@ -30,34 +31,34 @@ THREE = (
 
 def by_text(plan: Any, exact: Any) -> dict[str, list[int]]:
     """Measures under the aggregate they belong to."""
-    found = clinic.values(exact)
+    found = awkward.values(exact)
     return {measure.aggregates[0]: v for measure, v in zip(plan.measures, found, strict=True)}
 
 
 def test_groups_come_back_in_domain_order_with_zeros_and_clamped_values(backend: Backend) -> None:
-    plan = clinic.planned(backend, THREE)
-    truth = clinic.expected()
-    assert backend.groups(plan.scan) == len(clinic.WARDS)
+    plan = awkward.planned(backend, THREE)
+    truth = awkward.expected()
+    assert backend.groups(plan.scan) == len(awkward.WARDS)
     exact = backend.measure(plan.scan)
     assert by_text(plan, exact) == {
         "count(*)": truth["count"],
         "sum(age)": truth["age"],
         "sum(cost)": truth["cost"],
     }
-    assert truth["count"][clinic.WARDS.index("C")] == 0  # a group without a row
-    assert sum(truth["count"]) < len(clinic.rows())  # rows of no group exist
+    assert truth["count"][awkward.WARDS.index("C")] == 0  # a group without a row
+    assert sum(truth["count"]) < len(awkward.rows())  # rows of no group exist
 
 
-@pytest.mark.parametrize("kind", clinic.KINDS)
+@pytest.mark.parametrize("kind", awkward.KINDS)
 def test_every_kind_of_source_gives_the_same_sums(
     kind: Callable[[Path], Any], tmp_path: Path
 ) -> None:
-    opened = open_backend(kind(tmp_path), clinic.policy(), threads=1)
+    opened = open_backend(kind(tmp_path), awkward.policy(), threads=1)
     try:
-        plan = clinic.planned(opened, THREE)
-        truth = clinic.expected()
-        assert sorted(clinic.values(opened.measure(plan.scan))) == sorted(truth.values())
-        assert opened.keys(plan.scan, np.arange(4)) == {0: list(clinic.WARDS)}
+        plan = awkward.planned(opened, THREE)
+        truth = awkward.expected()
+        assert sorted(awkward.values(opened.measure(plan.scan))) == sorted(truth.values())
+        assert opened.keys(plan.scan, np.arange(4)) == {0: list(awkward.WARDS)}
     finally:
         opened.close()
 
@@ -75,24 +76,24 @@ def test_every_kind_of_source_gives_the_same_sums(
     ],
 )
 def test_one_scan_and_a_scan_for_each_measure_agree(backend: Backend, sql: str) -> None:
-    plan = clinic.planned(backend, sql)
-    fused = clinic.values(backend.measure(plan.scan, fuse=True))
-    assert fused == clinic.values(backend.measure(plan.scan, fuse=False))
+    plan = awkward.planned(backend, sql)
+    fused = awkward.values(backend.measure(plan.scan, fuse=True))
+    assert fused == awkward.values(backend.measure(plan.scan, fuse=False))
     assert len(fused) == len(plan.measures) >= 2
 
 
 def test_rows_that_where_drops_count_nowhere(backend: Backend) -> None:
     sql = "SELECT ward FROM patients WHERE note = 'n1' GROUP BY ward HAVING count(*) > 5"
-    plan = clinic.planned(backend, sql)
-    truth = clinic.expected(lambda row: row[4] == "n1")
-    assert clinic.values(backend.measure(plan.scan)) == [truth["count"]]
+    plan = awkward.planned(backend, sql)
+    truth = awkward.expected(lambda row: row[4] == "n1")
+    assert awkward.values(backend.measure(plan.scan)) == [truth["count"]]
 
 
 def test_keys_of_chosen_groups_only(backend: Backend) -> None:
     sql = (
         "SELECT ward, count(*), admitted FROM patients GROUP BY ward, admitted HAVING count(*) > 1"
     )
-    plan = clinic.planned(backend, sql)
+    plan = awkward.planned(backend, sql)
     assert backend.groups(plan.scan) == 12
     found = backend.keys(plan.scan, np.array([0, 2, 11]))
     assert found[0] == ["A", "A", "D"]
@@ -103,7 +104,7 @@ def test_keys_of_chosen_groups_only(backend: Backend) -> None:
 
 
 def test_chosen_groups_out_of_order_are_a_broken_plan(backend: Backend) -> None:
-    plan = clinic.planned(backend, THREE)
+    plan = awkward.planned(backend, THREE)
     with pytest.raises(InternalError):
         backend.keys(plan.scan, np.array([2, 0]))
 
@@ -111,18 +112,18 @@ def test_chosen_groups_out_of_order_are_a_broken_plan(backend: Backend) -> None:
 def test_moments_with_a_zone_come_back_in_utc() -> None:
     opened = open_backend(
         {
-            "patients": clinic.arrow(),
-            "wards": clinic.wards().append_column(
+            "patients": awkward.arrow(),
+            "wards": awkward.wards().append_column(
                 "opened", pa.array([datetime(2020, 3, 1, 9, tzinfo=TOKYO), None] * 2)
             ),
         },
-        clinic.policy(),
+        awkward.policy(),
     )
     sql = (
         "SELECT ward, wards.opened FROM patients JOIN wards ON ward = name GROUP BY ward"
         " HAVING count(*) > 1"
     )
-    found = opened.keys(clinic.planned(opened, sql).scan, np.array([0, 1]))
+    found = opened.keys(awkward.planned(opened, sql).scan, np.array([0, 1]))
     assert found == {0: ["A", "B"], 1: [datetime(2020, 3, 1, tzinfo=UTC), None]}
     assert str(found[1][0]) == "2020-03-01 00:00:00+00:00"
     opened.close()
@@ -133,11 +134,11 @@ def test_thresholds_of_a_public_table_come_in_domain_order(backend: Backend) -> 
         "SELECT ward FROM patients JOIN wards ON patients.ward = wards.name"
         " GROUP BY ward HAVING count(*) > wards.cap"
     )
-    plan = clinic.planned(backend, sql)
+    plan = awkward.planned(backend, sql)
     (found,) = backend.thresholds(plan.scan)
     assert found.dtype == np.int64
     assert found.tolist() == [2, 40, LIMIT, -1]  # a NULL lets no group pass
-    assert backend.thresholds(clinic.planned(backend, THREE).scan) == ()
+    assert backend.thresholds(awkward.planned(backend, THREE).scan) == ()
 
 
 def test_sums_beyond_64_bits_saturate(tmp_path: Path) -> None:
@@ -150,30 +151,27 @@ def test_sums_beyond_64_bits_saturate(tmp_path: Path) -> None:
             f" ('up', {big}), ('down', {-big}), ('even', {big}), ('even', {-big})) s(g, v)"
         )
     rules = parse_policy(
-        f"""
-        budget.epsilon = 1
-        [tables.sums.columns]
-        g = {{ keys = ["up", "down", "even", "none"] }}
-        v = {{ bounds = [{-big}, {big}] }}
-        """
+        one_table(
+            "sums", {"g": listed("up", "down", "even", "none"), "v": within(-big, big)}, epsilon=1
+        )
     )
     opened = open_backend(path, rules)
-    plan = clinic.planned(opened, "SELECT g FROM sums GROUP BY g HAVING sum(v) > 5", rules)
-    assert clinic.values(opened.measure(plan.scan)) == [[LIMIT, -LIMIT, 0, 0]]
+    plan = awkward.planned(opened, "SELECT g FROM sums GROUP BY g HAVING sum(v) > 5", rules)
+    assert awkward.values(opened.measure(plan.scan)) == [[LIMIT, -LIMIT, 0, 0]]
     opened.close()
 
 
 def test_a_public_table_must_be_unique_on_its_key(tmp_path: Path) -> None:
-    path = clinic.make_database(tmp_path / "clinic.duckdb")
+    path = awkward.make_database(tmp_path / "clinic.duckdb")
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO wards VALUES (NULL, 1), (NULL, 2)")
-    open_backend(path, clinic.policy()).close()  # NULL joins nothing
+    open_backend(path, awkward.policy()).close()  # NULL joins nothing
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO wards VALUES ('A', 1)")
     with pytest.raises(
         PolicyError, match=r"public\.wards\.key: two rows of wards have the same name"
     ):
-        open_backend(path, clinic.policy())
+        open_backend(path, awkward.policy())
 
 
 def test_schemas_cover_the_policy_and_the_rest_of_the_database(backend: Backend) -> None:
@@ -191,14 +189,14 @@ def test_schemas_cover_the_policy_and_the_rest_of_the_database(backend: Backend)
 @pytest.mark.parametrize("name", ["a", "b", "c", "d", "s", "t", "p1", "x"])
 def test_a_table_may_have_any_name(name: str) -> None:
     """Also one that the rendered statement uses for something else."""
-    text = clinic.POLICY.replace("wards", f"{name}_wards").replace(
+    text = awkward.POLICY.replace("wards", f"{name}_wards").replace(
         "tables.patients", f"tables.{name}"
     )
-    rules = clinic.policy(text)
-    opened = open_backend({name: clinic.arrow(), f"{name}_wards": clinic.wards()}, rules)
-    plan = clinic.planned(opened, THREE.replace("patients", name), rules)
-    truth = clinic.expected()
-    assert clinic.values(opened.measure(plan.scan))[0] == truth["count"]
+    rules = awkward.policy(text)
+    opened = open_backend({name: awkward.arrow(), f"{name}_wards": awkward.wards()}, rules)
+    plan = awkward.planned(opened, THREE.replace("patients", name), rules)
+    truth = awkward.expected()
+    assert awkward.values(opened.measure(plan.scan))[0] == truth["count"]
     assert opened.keys(plan.scan, np.array([3])) == {0: ["D"]}
     opened.close()
 
@@ -209,7 +207,7 @@ def test_many_domains_are_kept_apart_and_not_for_ever(
     monkeypatch.setattr("probe_sql.vault.instance._DOMAINS", 3)
     schemas = backend.schemas()
     plans = [
-        clinic.planned(
+        awkward.planned(
             backend,
             THREE.replace("GROUP BY ward", f"GROUP BY {key}").replace(
                 "SELECT ward", f"SELECT {key}"
@@ -223,7 +221,7 @@ def test_many_domains_are_kept_apart_and_not_for_ever(
     assert backend.schemas() == schemas
     assert isinstance(backend, DuckDBBackend)
     tables = (
-        clinic.instance(backend)
+        awkward.instance(backend)
         .connection.execute(
             "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'probe_sql_domain_%'"
         )
@@ -245,18 +243,21 @@ def test_a_collation_of_the_database_neither_merges_keys_nor_multiplies_rows(
         joined = "SELECT count(*) FROM events JOIN sites ON site = name"
         assert connection.execute(joined).fetchall() == [(5,)]  # what must not happen here
     policy = parse_policy(
-        '[budget]\nepsilon = 1.0\n[tables.events]\nunit = "row"\n[tables.events.columns]\n'
-        'site = { keys = { table = "sites", column = "name" } }\n[public.sites]\nkey = ["name"]\n'
+        one_table(
+            "events",
+            {"site": 'keys = { table = "sites", column = "name" }'},
+            more=public("sites", "name"),
+        )
     )
     opened = open_backend(str(path), policy)
     try:
         for where in ("", "WHERE s.region = 'R' "):
-            plan = clinic.planned(
+            plan = awkward.planned(
                 opened,
                 f"SELECT e.site FROM events e JOIN sites s ON e.site = s.name {where}"
                 "GROUP BY e.site HAVING count(*) > 1",
                 policy,
             )
-            assert clinic.values(opened.measure(plan.scan)) == [[1, 1, 1]]
+            assert awkward.values(opened.measure(plan.scan)) == [[1, 1, 1]]
     finally:
         opened.close()

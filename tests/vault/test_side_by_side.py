@@ -18,19 +18,24 @@ from probe_sql.policy import Policy, Resources, dump_policy, parse_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.opening import memory_of_each
-from tests.people import clinic as visits
-from tests.vault import clinic
+from tests.examples import awkward, visits
 from tests.vault.test_failures import ESCAPES
 from tests.vault.test_opening import SETTINGS
 
 ENGINE = '[engine]\nscans = {scans}\nmemory = "600MB"\nthreads = 4\n'
 COUNT = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 1 AND sum(age) > 3"
 BY_DAY = "SELECT admitted FROM patients GROUP BY admitted HAVING count(*) > 1"
-SOURCES = [clinic.as_database, clinic.as_table, clinic.as_parquet, clinic.as_csv, clinic.as_arrow]
+SOURCES = [
+    awkward.as_database,
+    awkward.as_table,
+    awkward.as_parquet,
+    awkward.as_csv,
+    awkward.as_arrow,
+]
 
 
 def rules(scans: int) -> Policy:
-    return clinic.policy(clinic.POLICY + ENGINE.format(scans=scans))
+    return awkward.policy(awkward.POLICY + ENGINE.format(scans=scans))
 
 
 def opened(source: Any, policy: Policy) -> DuckDBBackend:
@@ -60,8 +65,8 @@ def meet() -> Iterator[Callable[[float], threading.Barrier]]:
 def both(backend: DuckDBBackend, policy: Policy, queries: list[str]) -> list[list[list[int]]]:
     def ask(query: str) -> list[list[int]]:
         session = backend.session()
-        plan = clinic.planned(session, query, policy)
-        return clinic.values(session.measure(plan.scan))
+        plan = awkward.planned(session, query, policy)
+        return awkward.values(session.measure(plan.scan))
 
     with ThreadPoolExecutor(len(queries)) as threads:
         return list(threads.map(ask, queries))
@@ -73,7 +78,7 @@ def test_two_scans_are_in_flight_at_once_and_right(
 ) -> None:
     alone = opened(make(tmp_path), rules(1))
     expected = [
-        clinic.values(alone.measure(clinic.planned(alone, query, rules(1)).scan))
+        awkward.values(alone.measure(awkward.planned(alone, query, rules(1)).scan))
         for query in (COUNT, BY_DAY)
     ]
     alone.close()
@@ -90,7 +95,7 @@ def test_without_room_for_two_the_second_waits(
     tmp_path: Path, meet: Callable[[float], threading.Barrier]
 ) -> None:
     """The negative control: by default a scan has all the memory, and runs by itself."""
-    backend = opened(clinic.as_database(tmp_path), rules(1))
+    backend = opened(awkward.as_database(tmp_path), rules(1))
     meet(0.5)
     with pytest.raises(threading.BrokenBarrierError):
         both(backend, rules(1), [COUNT, BY_DAY])
@@ -103,10 +108,10 @@ def test_without_room_for_two_the_second_waits(
 def test_every_instance_has_its_part_its_own_place_and_all_walls(
     tmp_path: Path, meet: Callable[[float], threading.Barrier]
 ) -> None:
-    backend = opened(clinic.as_database(tmp_path), rules(2))
+    backend = opened(awkward.as_database(tmp_path), rules(2))
     meet(30)
     both(backend, rules(2), [COUNT, BY_DAY])
-    paths, planted = set(), clinic.arrow()
+    paths, planted = set(), awkward.arrow()
     for instance in backend._source.pool._members:
         run = instance.connection.execute
         settings = dict(run("SELECT name, value FROM duckdb_settings()").fetchall())
@@ -131,10 +136,10 @@ def test_every_instance_has_its_part_its_own_place_and_all_walls(
 
 def test_a_source_that_was_replaced_is_not_opened_again(tmp_path: Path) -> None:
     """The first instance still reads the old file; a second one would read the new."""
-    path = clinic.as_database(tmp_path)
+    path = awkward.as_database(tmp_path)
     backend = opened(path, rules(2))
-    plan = clinic.planned(backend, COUNT, rules(2))
-    expected = clinic.values(backend.measure(plan.scan))
+    plan = awkward.planned(backend, COUNT, rules(2))
+    expected = awkward.values(backend.measure(plan.scan))
     with duckdb.connect(str(tmp_path / "other.duckdb")) as other:
         other.execute("CREATE TABLE records AS SELECT 1 AS nothing")
     os.replace(tmp_path / "other.duckdb", path)
@@ -169,7 +174,7 @@ def test_rows_of_people_are_bounded_once_and_shown_in_every_instance(
 def test_an_instance_that_breaks_is_replaced_and_the_other_goes_on(
     tmp_path: Path, meet: Callable[[float], threading.Barrier]
 ) -> None:
-    backend = opened(clinic.as_database(tmp_path), rules(2))
+    backend = opened(awkward.as_database(tmp_path), rules(2))
     meet(30)
     expected = both(backend, rules(2), [COUNT, BY_DAY])
     with backend._call() as instance:
@@ -181,7 +186,7 @@ def test_an_instance_that_breaks_is_replaced_and_the_other_goes_on(
 
 
 def test_closing_ends_those_that_wait(tmp_path: Path) -> None:
-    backend = opened(clinic.as_database(tmp_path), rules(1))
+    backend = opened(awkward.as_database(tmp_path), rules(1))
     ended: list[BaseException] = []
 
     def ask() -> None:
@@ -190,7 +195,7 @@ def test_closing_ends_those_that_wait(tmp_path: Path) -> None:
         except ProbeError as error:
             ended.append(error)
 
-    plan = clinic.planned(backend, COUNT, rules(1))
+    plan = awkward.planned(backend, COUNT, rules(1))
     thread = threading.Thread(target=ask)
     with backend._call():
         thread.start()
@@ -214,7 +219,7 @@ def test_closing_ends_those_that_wait(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_number_of_scans_that_cannot_be_is_refused(engine: str, what: str) -> None:
     with pytest.raises(PolicyError, match=what):
-        clinic.policy(f"{clinic.POLICY}[engine]\n{engine}\n")
+        awkward.policy(f"{awkward.POLICY}[engine]\n{engine}\n")
 
 
 @pytest.mark.parametrize(

@@ -16,20 +16,24 @@ from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.sources import Database, Files, classify
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import one_table
 
-ONE = """
-[budget]
-epsilon = 1
-[tables.trips.columns]
-zone = { keys = { table = "zones", column = "id" } }
-fare = { bounds = [0, 100], scale = 2 }
-day = { keys = { dates = ["2020-01-01", "2020-01-02"] } }
-word = {}
+ONE = one_table(
+    "trips",
+    {
+        "zone": 'keys = { table = "zones", column = "id" }',
+        "fare": "bounds = [0, 100], scale = 2",
+        "day": 'keys = { dates = ["2020-01-01", "2020-01-02"] }',
+        "word": "",
+    },
+    epsilon=1,
+    more="""
 [public.zones]
 key = ["id"]
 path = "zones.csv"
-"""
+""",
+)
 SQL = "SELECT zone FROM trips GROUP BY zone HAVING count(*) > 1 AND sum(fare) > 2"
 
 
@@ -40,7 +44,7 @@ def rules(folder: Path) -> Policy:
 
 def measured(source: Any, policy: Policy) -> list[list[int]]:
     backend = open_backend(source, policy)
-    found = clinic.values(backend.measure(clinic.planned(backend, SQL, policy).scan))
+    found = awkward.values(backend.measure(awkward.planned(backend, SQL, policy).scan))
     backend.close()
     return found
 
@@ -109,8 +113,8 @@ def test_no_single_row_of_a_csv_file_changes_types_or_fails(row: str, tmp_path: 
             tmp_path / f"t{number}.csv", "zone,fare,day,word\n1,2.5,2020-01-01,x\n" + extra
         )
         backend = open_backend(path, policy)
-        plan = clinic.planned(backend, SQL, policy)
-        count, total = (np.array(v) for v in clinic.values(backend.measure(plan.scan)))
+        plan = awkward.planned(backend, SQL, policy)
+        count, total = (np.array(v) for v in awkward.values(backend.measure(plan.scan)))
         seen.append((backend.schemas(), count, total))
         backend.close()
     assert seen[0][0] == seen[1][0]
@@ -132,8 +136,8 @@ def test_no_single_object_of_a_frame_changes_types_or_fails(odd: Any, tmp_path: 
             }
         )
         backend = open_backend(frame, policy)
-        plan = clinic.planned(backend, SQL, policy)
-        count = np.array(clinic.values(backend.measure(plan.scan))[0])
+        plan = awkward.planned(backend, SQL, policy)
+        count = np.array(awkward.values(backend.measure(plan.scan))[0])
         assert np.abs(count - [1, 1, 0]).sum() <= 1
         schemas.append(backend.schemas())
         backend.close()
@@ -156,15 +160,15 @@ def test_several_private_tables_need_names(tmp_path: Path) -> None:
         open_backend(one, policy)
     backend = open_backend({"a": one, "B": str(two)}, policy)
     for table, truth in (("a", [1, 0]), ("b", [0, 2])):
-        plan = clinic.planned(
+        plan = awkward.planned(
             backend, f"SELECT k FROM {table} GROUP BY k HAVING count(*) > 0", policy
         )
-        assert clinic.values(backend.measure(plan.scan)) == [truth]
+        assert awkward.values(backend.measure(plan.scan)) == [truth]
     backend.close()
 
 
 def test_formats_are_known_by_suffix_or_mark(tmp_path: Path) -> None:
-    database = clinic.make_database(tmp_path / "noname")
+    database = awkward.make_database(tmp_path / "noname")
     assert classify(database) == Database(database.resolve())
     assert classify(write(tmp_path / "x.CSV", "a\n")) == Files("csv", (tmp_path / "x.CSV",))
     star = write(tmp_path / "odd[1].csv", "a\n")  # a file of that name is not a pattern
@@ -218,16 +222,16 @@ def test_what_cannot_be_opened_is_said_plainly(
 )
 def test_settings_are_checked(options: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(InterfaceError, match=words):
-        open_backend(clinic.as_database(tmp_path), clinic.policy(), **options)
+        open_backend(awkward.as_database(tmp_path), awkward.policy(), **options)
 
 
 def test_settings_are_used(tmp_path: Path) -> None:
     backend = open_backend(
-        clinic.as_database(tmp_path), clinic.policy(), threads=1, memory="123MiB"
+        awkward.as_database(tmp_path), awkward.policy(), threads=1, memory="123MiB"
     )
     assert isinstance(backend, DuckDBBackend)
     found = (
-        clinic.instance(backend)
+        awkward.instance(backend)
         .connection.execute(
             "SELECT current_setting('threads'), current_setting('memory_limit'),"
             " current_setting('TimeZone'), current_setting('lock_configuration')"
@@ -239,15 +243,15 @@ def test_settings_are_used(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_missing_is_the_policys_problem(tmp_path: Path) -> None:
-    policy = parse_policy(clinic.POLICY.replace("tables.patients", "tables.patient"))
-    backend = open_backend(clinic.as_database(tmp_path), policy)
+    policy = parse_policy(awkward.POLICY.replace("tables.patients", "tables.patient"))
+    backend = open_backend(awkward.as_database(tmp_path), policy)
     with pytest.raises(PolicyError, match='did you mean "patients"'):
         policy.with_types(backend.schemas())
     backend.close()
 
 
 def test_without_a_policy_schemas_can_be_read(tmp_path: Path) -> None:
-    backend = open_backend(clinic.as_database(tmp_path), None)
+    backend = open_backend(awkward.as_database(tmp_path), None)
     assert {"patients", "records", "wards"} <= set(backend.schemas())
     backend.close()
     backend = open_backend(write(tmp_path / "trips_2020.csv", "a,b\n1,2\n"), None)
@@ -261,8 +265,8 @@ def test_a_public_file_is_copied_when_it_is_checked(tmp_path: Path) -> None:
     trips = write(tmp_path / "t.csv", "zone,fare,day,word\n1,1,2020-01-01,x\n")
     backend = open_backend(trips, policy)
     write(tmp_path / "zones.csv", "id,name\n1,north\n1,north\n")
-    plan = clinic.planned(backend, SQL, policy)
-    assert clinic.values(backend.measure(plan.scan))[0] == [1, 0, 0]
+    plan = awkward.planned(backend, SQL, policy)
+    assert awkward.values(backend.measure(plan.scan))[0] == [1, 0, 0]
     backend.close()
     with pytest.raises(PolicyError, match=r"public\.zones\.key"):
         open_backend(trips, policy)

@@ -17,6 +17,7 @@ from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
+from tests.examples.policies import listed, one_table, within
 
 ROWS = pa.table({"ward": ["A", "B", "B"], "age": [1, 2, 3]})
 QUERY = "SELECT ward FROM visits JOIN wards ON name = ward GROUP BY ward HAVING count(*) > 1"
@@ -24,16 +25,15 @@ QUERY = "SELECT ward FROM visits JOIN wards ON name = ward GROUP BY ward HAVING 
 
 def policy(folder: Path) -> Policy:
     return parse_policy(
-        f"""
-[budget]
-epsilon = 1.0
-[tables.visits.columns]
-ward = {{ keys = ["A", "B"] }}
-age = {{ bounds = [0, 9] }}
+        one_table(
+            "visits",
+            {"ward": listed("A", "B"), "age": within(0, 9)},
+            more=f"""
 [public.wards]
 key = ["name"]
 path = "{folder / "wards.csv"}"
-"""
+""",
+        )
     )
 
 

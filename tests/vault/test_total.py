@@ -19,17 +19,12 @@ from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.views import Catalogue
-from tests.vault import clinic
+from tests.examples import awkward
+from tests.examples.policies import listed, one_table, within
 
-POLICY = """
-[budget]
-epsilon = 10.0
-[tables.people.columns]
-ward = { keys = ["A", "B"] }
-name = {}
-seen = {}
-age = { bounds = [0, 120] }
-"""
+POLICY = one_table(
+    "people", {"ward": listed("A", "B"), "name": "", "seen": "", "age": within(0, 120)}
+)
 QUERIES = [
     "count(*) > 1",
     "count(*) FILTER (WHERE name = 'x') > 1",
@@ -48,7 +43,7 @@ def policy() -> Policy:
 
 def measured(backend: Backend, having: str) -> list[list[int]]:
     sql = f"SELECT ward FROM people GROUP BY ward HAVING {having}"
-    return clinic.values(backend.measure(clinic.planned(backend, sql, policy()).scan))
+    return awkward.values(backend.measure(awkward.planned(backend, sql, policy()).scan))
 
 
 def invalid_text(number: int) -> pa.Array:

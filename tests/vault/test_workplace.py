@@ -15,8 +15,7 @@ from probe_sql.policy import parse_policy
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.workplace import Workplace, open_workplace, private
-from tests.people import clinic as visits
-from tests.vault import clinic
+from tests.examples import awkward, visits
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,7 +64,7 @@ def closed_to_others(start: Path, top: Path) -> bool:
 
 
 def crowd(path: Path) -> Path:
-    clinic.make_database(path)
+    awkward.make_database(path)
     with duckdb.connect(str(path)) as db:
         db.execute(
             "CREATE OR REPLACE TABLE records AS SELECT 'A' AS ward, NULL::DATE AS admitted,"
@@ -83,7 +82,7 @@ def test_spilled_rows_of_a_killed_process_are_gone_with_the_next_start(
     killed("spill", path)
     assert names(temporary)  # or this test could not fail
     assert closed_to_others(temporary, temporary)
-    backend = open_backend(path, clinic.policy())
+    backend = open_backend(path, awkward.policy())
     assert not names(temporary)
     backend.close()
     assert [path.name for path in temporary.glob("*/*")] == ["lock"]
@@ -115,10 +114,10 @@ def test_many_distinct_counts_spill_instead_of_failing(tmp_path: Path, temporary
     with duckdb.connect(str(path)) as db:
         db.execute("CREATE OR REPLACE TABLE records AS FROM records LIMIT 200000")
     for memory in ("44MB", "256MB"):
-        backend = open_backend(path, clinic.policy(), threads=2, memory=memory)
-        plan = clinic.planned(backend, sql)
+        backend = open_backend(path, awkward.policy(), threads=2, memory=memory)
+        plan = awkward.planned(backend, sql)
         try:
-            outcomes[memory] = [*clinic.values(backend.measure(plan.scan))[0]]
+            outcomes[memory] = [*awkward.values(backend.measure(plan.scan))[0]]
         except ScanError as error:
             outcomes[memory] = [error.what[:28]]
         backend.close()
@@ -153,12 +152,12 @@ def test_a_place_that_is_not_ours_is_refused(tmp_path: Path) -> None:
 def test_the_policy_says_what_a_scan_may_take(tmp_path: Path) -> None:
     """Nothing of an analyst's does: `connect` and the command have no such arguments."""
     (tmp_path / "big").mkdir()
-    text = clinic.POLICY + '[engine]\nmemory = "123MiB"\nthreads = 1\nspill = "big"\n'
+    text = awkward.POLICY + '[engine]\nmemory = "123MiB"\nthreads = 1\nspill = "big"\n'
     policy = parse_policy(text, source=str(tmp_path / "clinic.toml"))
-    backend = open_backend(clinic.as_database(tmp_path), policy)
+    backend = open_backend(awkward.as_database(tmp_path), policy)
     assert isinstance(backend, DuckDBBackend)
     found = (
-        clinic.instance(backend)
+        awkward.instance(backend)
         .connection.execute(
             "SELECT current_setting('threads'), current_setting('memory_limit'),"
             " current_setting('temp_directory')"

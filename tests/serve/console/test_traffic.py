@@ -11,10 +11,10 @@ import pytest
 
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.users import add_user
+from tests.examples import clinic as small
 from tests.serve.conftest import PASSWORD
 from tests.serve.console.conftest import OWNER, Client, Served
 from tests.serve.test_traffic import HOSTILE, sentinels
-from tests.session import clinic as small
 from tests.session.test_canary import PROBES
 
 FORMS = ("csv", "json", "md", "py")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-from tests.audit.workbench import build
+from tests.examples.sources import build
 
 COLUMNS = {
     "b": "BOOLEAN", "i8": "TINYINT", "i32": "INTEGER", "i64": "BIGINT", "i128": "HUGEINT",

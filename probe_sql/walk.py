@@ -131,7 +131,8 @@ def decide(plan: Plan, task: Task, meter: VaultMeter) -> Outcome:
     for measure, epsilon in extra:
         if measure in plan.releases.climbs:
             climb = plan.releases.climbs[measure]
-            noisy[measure] = climb.values(meter, measure, outcome.returned)
+            found, reached = climb.values(meter, measure, outcome.returned)
+            noisy[measure] = found[measure], reached
             continue
         values = meter.draw(measure, epsilon, outcome.returned)
         noisy[measure] = values, np.where(outcome.returned, epsilon, 0.0)

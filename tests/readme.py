@@ -1,4 +1,4 @@
-"""The README's blocks, and the shell sessions of README and story replayed with a seed.
+"""The README's blocks, and the shell sessions of README, tutorial and story replayed with a seed.
 
 `python -m tests.readme` writes the sessions anew; tests compare them with a replay.
 """
@@ -10,6 +10,8 @@ import io
 import os
 import re
 import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -28,9 +30,11 @@ from probe_sql.vault.noise import Sampler
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 STORY = ROOT / "docs" / "story.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 NEEDED = ("taxi_green_2020_03.parquet", "taxi_zone_lookup.parquet")
 SEED = 20
 WIDTH = 96
+DAY = "2026-03-16"  # shown for the day of a replay
 PROMPT, CONTINUED = "probe> ", "  ...> "
 
 
@@ -58,13 +62,13 @@ def inputs(session: str) -> list[str]:
     return found
 
 
-def replay(session: str, folder: Path) -> str:
-    """The README's session as the shell would have shown it, with a seeded sampler."""
+def replay(parts: Sequence[str], folder: Path) -> list[str]:
+    """A session with the demo, in parts, as the shell would have shown it with a seeded sampler."""
     demo = build_demo(folder)
-    return shown(session, demo.database, demo.policy, "maria")
+    return shown(parts, demo.database, demo.policy, "maria")
 
 
-def tell(session: str, folder: Path) -> str:
+def tell(parts: Sequence[str], folder: Path) -> list[str]:
     """The story's session: over the trips that it names, under the policy that it shows."""
     (made,) = blocks("sql", STORY)
     (policy,) = blocks("toml", STORY)
@@ -72,11 +76,11 @@ def tell(session: str, folder: Path) -> str:
     with duckdb.connect(folder / "taxis.duckdb") as connection:
         connection.execute(made.replace("FROM '", f"FROM '{data_dir()}/"))
     (folder / "taxis.toml").write_text(policy, encoding="utf-8")
-    return shown(session, folder / "taxis.duckdb", folder / "taxis.toml", None)
+    return shown(parts, folder / "taxis.duckdb", folder / "taxis.toml", None)
 
 
-def shown(session: str, database: Path, rules: Path, analyst: str | None) -> str:
-    """A session as the shell would have shown it, with a seeded sampler."""
+def shown(parts: Sequence[str], database: Path, rules: Path, analyst: str | None) -> list[str]:
+    """A session, in parts, as the shell would have shown it with a seeded sampler."""
     policy = load_policy(rules)
     book, identity = ledger_path(database, policy, None)
     backend = open_backend(database, policy)
@@ -85,29 +89,37 @@ def shown(session: str, database: Path, rules: Path, analyst: str | None) -> str
     connection = Connection(
         Database(backend, typed, ledger, Sampler(SeededWords(SEED))), analyst, owner=True
     )
-    screen = Screen()
-    with connection, contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
-        shell = Shell(connection, str(database), {})
-        for text in inputs(session):
-            screen.write(PROMPT + text.replace("\n", "\n" + CONTINUED) + "\n")
-            shell.run_script(text)
-    lines = session.partition("\n")[0] + "\n" + screen.getvalue()
-    return re.sub(r" +$", "", lines, flags=re.MULTILINE)
+    found = []
+    with connection:
+        shell = Shell(connection, database.name, {})
+        for part in parts:
+            screen = Screen()
+            if part.startswith("$"):
+                screen.write(part.partition("\n")[0] + "\n")
+            with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+                for text in inputs(part):
+                    screen.write(PROMPT + text.replace("\n", "\n" + CONTINUED) + "\n")
+                    shell.run_script(text)
+            text = screen.getvalue().replace(datetime.now(UTC).date().isoformat(), DAY)
+            found.append(re.sub(r" +$", "", text, flags=re.MULTILINE))
+    return found
 
 
 def main() -> None:
     """Write the sessions as they are now."""
     os.environ |= {"NO_COLOR": "1", "COLUMNS": str(WIDTH)}
-    for page, replayed in ((README, replay), (STORY, tell)):
+    for page, replayed in ((README, replay), (TUTORIAL, replay), (STORY, tell)):
         if page == STORY and not all((data_dir() / name).is_file() for name in NEEDED):
             print("the story is left as it is: its data are not here")
             continue
-        (session,) = blocks("console", page)
+        parts = blocks("console", page)
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_STATE_HOME"] = folder
-            now = replayed(session, Path(folder) / "demo")
+            now = replayed(parts, Path(folder) / "demo")
         text = page.read_text(encoding="utf-8")
-        page.write_text(text.replace(session, now), encoding="utf-8")
+        for was, part in zip(parts, now, strict=True):
+            text = text.replace(f"```console\n{was}```", f"```console\n{part}```")
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def test_the_session_is_what_the_shell_shows(
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(readme.WIDTH))
-    (session,) = readme.blocks("console")
-    assert session.startswith("$ probe-sql clinic.duckdb --analyst maria\n")
+    session = readme.blocks("console")
+    assert session[0].startswith("$ probe-sql clinic.duckdb --analyst maria\n")
     shown = readme.replay(session, tmp_path)
     assert shown == session, "run `python -m tests.readme` and read what it changes"
 
@@ -34,7 +34,7 @@ def test_the_story_is_what_the_shell_shows(tmp_path: Path, monkeypatch: pytest.M
             pytest.skip(f"the story's data are not here: {name}")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(readme.WIDTH))
-    (session,) = readme.blocks("console", readme.STORY)
+    session = readme.blocks("console", readme.STORY)
     shown = readme.tell(session, tmp_path / "story")
     assert shown == session, "run `python -m tests.readme` and read what it changes"
 

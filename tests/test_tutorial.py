@@ -1,17 +1,18 @@
-"""Every query of the tutorial is asked as it stands, and the answer is one to act on."""
+"""The tutorial is what the shell shows, and its queries are answered so that one can act on it."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from benchmarks.seeded import SeededWords
 from probe_sql.answer.table import BELOW, WHY_BELOW
 from probe_sql.answer.values import Answer
 from probe_sql.database import Database, ledger_path
+from probe_sql.errors import Refused
 from probe_sql.ledger import Ledger
 from probe_sql.owner import build_demo
 from probe_sql.plan.explain import Explanation
@@ -19,22 +20,12 @@ from probe_sql.policy import load_policy
 from probe_sql.session import Connection
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
+from tests import readme
 
-TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.md"
-QUERIES = re.findall(r"^```sql\n(.*?)^```$", TUTORIAL.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-# What the rows of the demo say, group by group.
-TRUE: tuple[set[str] | None, ...] = (
-    None,  # values: every group is listed
-    None,
-    {"influenza", "shingles", "viral pneumonia"},
-    {"A", "B", "C", "D"},
-    {
-        "influenza", "shingles", "viral pneumonia", "bronchiolitis", "croup", "rotavirus",
-        "hand, foot and mouth", "chickenpox", "common cold", "norovirus", "mononucleosis",
-        "hepatitis A", "hepatitis B", "whooping cough", "scarlet fever", "Lyme disease",
-    },
-    set[str](),
-)  # fmt: skip
+PARTS = readme.blocks("console", readme.TUTORIAL)
+QUERIES = [text for part in PARTS for text in readme.inputs(part) if not text.startswith(".")]
+REFUSED = "SELECT disease FROM patients GROUP BY disease HAVING mode(age) > 40;"
+TOO_LITTLE = "epsilon = 0.003"
 
 
 @pytest.fixture(scope="module")
@@ -52,24 +43,65 @@ def seeded(database: Path, folder: Path, seed: int) -> Connection:
     return Connection(Database(backend, typed, ledger, Sampler(SeededWords(seed))), "maria")
 
 
+def test_the_session_is_what_the_shell_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(readme.WIDTH))
+    shown = readme.replay(PARTS, tmp_path)
+    assert shown == PARTS, "run `python -m tests.readme` and read what it changes"
+
+
 def test_every_query_is_answered_and_mostly_right(clinic: Path, tmp_path: Path) -> None:
-    asked = [query for query in QUERIES if not query.startswith("EXPLAIN")]
-    missed = wrong = total = 0
+    missed = wrong = total = off = values = 0
+    with duckdb.connect(clinic, read_only=True) as plain:
+        exact = [_exact(plain, query) for query in QUERIES]
     for seed in range(2):
         with seeded(clinic, tmp_path, seed) as db:
-            for query, true in zip(asked, TRUE, strict=True):
+            for query, true in zip(QUERIES, exact, strict=True):
+                if true is None:
+                    continue
                 answer = db.sql(query)
                 assert isinstance(answer, Answer)
                 assert answer.status == "answered", (query, seed, getattr(answer, "reason", ""))
-                if true is None:
-                    assert all(margin is not None for line in answer.margins for margin in line[1:])
-                    continue
-                listed = {row[0] for row in answer.rows}
-                missed += len(true - listed)
-                wrong += len(listed - true)
-                total += len(listed)
+                keys = {row[0]: row for row in answer.rows}
+                if "HAVING" in query:
+                    assert keys.keys() & true.keys(), query
+                    missed += len(true.keys() - keys.keys())
+                    wrong += len(keys.keys() - true.keys())
+                    total += len(keys)
+                for key, margins in zip(keys, answer.margins, strict=True):
+                    for place, margin in enumerate(margins):
+                        if margin is not None and key in true:
+                            values += 1
+                            off += abs(keys[key][place] - float(true[key][place])) > margin
     assert missed <= 0.1 * total
     assert wrong <= 0.15 * total  # on average over the noise at most 0.10
+    assert off <= 0.1 * values
+
+
+def _exact(plain: duckdb.DuckDBPyConnection, query: str) -> dict[Any, tuple[Any, ...]] | None:
+    """The exact rows of a query, by their first column; None where none are shown of it."""
+    if query.startswith("EXPLAIN") or query == REFUSED or TOO_LITTLE in query:
+        return None
+    rows = plain.sql(query.partition("WITH ACCURACY")[0].rstrip("; \n")).fetchall()
+    return {row[0]: row for row in rows}
+
+
+def test_what_is_refused_costs_nothing(clinic: Path, tmp_path: Path) -> None:
+    with seeded(clinic, tmp_path, 0) as db:
+        assert REFUSED in QUERIES
+        with pytest.raises(Refused, match="mode is not supported"):
+            db.sql(REFUSED)
+        assert db.budget.spent == 0
+
+
+def test_a_little_epsilon_is_denied(clinic: Path, tmp_path: Path) -> None:
+    (query,) = [query for query in QUERIES if TOO_LITTLE in query]
+    with seeded(clinic, tmp_path, 0) as db:
+        denied = db.sql(query)
+        assert isinstance(denied, Answer)
+        assert denied.status == "denied"
 
 
 def test_the_plan_of_the_tutorial_is_free(clinic: Path, tmp_path: Path) -> None:

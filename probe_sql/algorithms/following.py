@@ -15,8 +15,9 @@ from operator import mul
 
 import numpy as np
 
+from probe_sql.algorithms.climbing import may_fail
 from probe_sql.algorithms.intervals import amount_width, mixed_width
-from probe_sql.algorithms.values import Prices, expected_margin, half_widths, may_fail
+from probe_sql.algorithms.values import Prices, expected_margin, half_widths
 from probe_sql.measuring import FAR, Figure, Ints, Part, Shown, Task
 
 Form = Mapping[str, Fraction]  # a measure over tallies, which go by their digests

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from probe_sql.algorithms.ladder_levels import distance
-from probe_sql.measuring import Floats, Ints, Mask, Meter
+from probe_sql.measuring import Figure, Floats, Ints, Mask, Meter
 
 ROWS = 20
 _RATIO = 1.15  # between the epsilons of two levels
@@ -33,6 +34,12 @@ class Share:
             return None
         share, rows = float(found[1]) / 100, int(found[2] or ROWS)
         return cls(share, rows) if 0.0001 <= share < 1 and rows else None
+
+    @classmethod
+    def strictest(cls, shares: Iterable[Share]) -> Share:
+        """The margin that keeps all of these."""
+        each = tuple(shares)
+        return cls(min(one.share for one in each), min(one.rows for one in each))
 
     def __str__(self) -> str:
         return f"{100 * self.share:.6g}% or {self.rows} {'row' if self.rows == 1 else 'rows'}"
@@ -58,34 +65,55 @@ class Climb:
         """The most that a group can lose: the last level, where the floor is reached."""
         return self.epsilons[-1]
 
-    def values(self, meter: Meter, measure: int, groups: Mask) -> tuple[Ints, Floats]:
-        """Noisy values of a measure for `groups`, and the epsilon at which each stopped.
+    def values(
+        self, meter: Meter, measure: int, groups: Mask, beside: Iterable[int] = ()
+    ) -> tuple[Mapping[int, Ints], Floats]:
+        """Noisy values for `groups`, by measure, and the epsilon at which each group stopped.
 
+        Where it stops is decided by the values of `measure` alone: those `beside` it are revealed
+        to the same level.
         Privacy: all values come from `Meter.reveal`, each level charged before it is drawn.
         """
-        values: Ints = np.zeros(groups.size, dtype=np.int64)
+        values = {each: np.zeros(groups.size, dtype=np.int64) for each in (measure, *beside)}
         reached: Floats = np.zeros(groups.size)
         climbing = groups.copy()
         for epsilon, enough in zip(self.epsilons, self.enough, strict=True):
             if not climbing.any():
                 break
-            noisy = meter.reveal(measure, epsilon, climbing)
-            values[climbing], reached[climbing] = noisy[climbing], epsilon
-            climbing &= np.abs(noisy) < enough
+            for each, found in values.items():
+                found[climbing] = meter.reveal(each, epsilon, climbing)[climbing]
+            reached[climbing] = epsilon
+            climbing &= np.abs(values[measure]) < enough
         return values, reached
 
 
+def leader(figure: Figure) -> int | None:
+    """The part of a figure that decides where it may stop; None where no share of it is known.
+
+    Of a mean it is the sum that begins at the end of its range which is nearer to 0: what the mean
+    is away from 0 is at least what that sum says.
+    """
+    if figure.kind == "amount":
+        return 0 if figure.parts[0].offset == 0 else None
+    if figure.kind != "mean":
+        return None
+    if figure.low * figure.width >= 0:
+        return 0
+    return 1 if (figure.low + figure.width) * figure.width <= 0 else None
+
+
 @lru_cache(maxsize=256)
-def climb(margin: Share, confidence: float, delta: int) -> Climb:
+def climb(margin: Share, confidence: float, delta: int, beside: int = 0) -> Climb:
     """The levels for a measure of sensitivity `delta`, from public numbers alone.
 
     A group stops on its own noise, so its quantile is taken at a smaller failure than asked for:
-    the largest at which the chance to miss, over all levels, stays within 1 - confidence.
+    the largest at which the chance to miss, over all levels, stays within 1 - confidence, with
+    that of as many measures as are revealed `beside` it, whose noise decides nothing.
     """
     low, high = 0.0, 1 - confidence
     for _ in range(40):
         middle = (low + high) / 2
-        if miss(_levels(margin, middle, delta), delta) <= 1 - confidence:
+        if miss(_levels(margin, middle, delta), delta) + beside * middle <= 1 - confidence:
             low = middle
         else:
             high = middle

@@ -11,7 +11,15 @@ from functools import partial
 import numpy as np
 
 from probe_sql.accuracy import Accuracy
-from probe_sql.algorithms import guarantees, quantiles
+from probe_sql.algorithms import climbing, guarantees, quantiles
+from probe_sql.algorithms.climbing import (
+    Ascent,
+    ascent_of,
+    ascents,
+    may_fail,
+    mean_margins,
+    share_of,
+)
 from probe_sql.algorithms.intervals import (
     amount_epsilon,
     amount_width,
@@ -22,7 +30,7 @@ from probe_sql.algorithms.intervals import (
 )
 from probe_sql.algorithms.protocol import FirstDraws
 from probe_sql.algorithms.record import up
-from probe_sql.algorithms.relative import Climb, Share, climb
+from probe_sql.algorithms.relative import Share
 from probe_sql.loss import Loss
 from probe_sql.measuring import (
     Choice,
@@ -47,14 +55,14 @@ _BELOW = 1 - 1e-14  # of what epsilon covers: the account rounds each draw up
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The epsilon at which each measure is drawn once, and the levels of those that climb.
+    """The epsilon at which each measure is drawn once, and what climbs, by what decides.
 
     A measure may be in both: then it loses both. `checked` are ranks without a margin: how far off
     their values are is measured. With `peel` these are of the groups that are chosen first.
     """
 
     drawn: Mapping[int, float]
-    climbs: Mapping[int, Climb]
+    climbs: Mapping[int, Ascent]
     checked: frozenset[int] = frozenset()
     peel: Peel | None = None
 
@@ -64,23 +72,25 @@ class Prices:
         if self.peel is not None:
             return frozenset()
         ranked = {figure.parts[0].measure for figure in task.figures if figure.rank is not None}
-        return frozenset(self.drawn.keys() - ranked - self.climbs.keys())
+        climbing = {measure for one in self.climbs.values() for measure in one.measures}
+        return frozenset(self.drawn.keys() - ranked - climbing)
 
     @property
     def most(self) -> dict[int, float]:
         """The most that each measure can lose."""
         found = dict(self.drawn)
-        for measure, levels in self.climbs.items():
-            found[measure] = found.get(measure, 0.0) + levels.price
+        for ascent in self.climbs.values():
+            for measure in ascent.measures:
+                found[measure] = found.get(measure, 0.0) + ascent.levels.price
         return found
 
 
 class Values:
     """Each measure once, for all groups, at an epsilon that public numbers fix.
 
-    Counts and sums whose margin is a share of them climb instead, each group until its own noise
-    is small beside it (`relative`). Of a top k only the groups that are shown are measured, after
-    they were chosen, where public numbers say that this costs less.
+    Counts, sums and means whose margin is a share of them climb instead, each group until its own
+    noise is small beside it (`climbing`). Of a top k only the groups that are shown are measured,
+    after they were chosen, where public numbers say that this costs less.
     Privacy: the most that can be lost is known in advance; if epsilon does not cover it, nothing
     is drawn.
     Utility: each value lies within its margin with the probability that was asked for
@@ -112,7 +122,11 @@ class Values:
         whole = found.whole(task)
         draws: list[Draw] = [(m, e, everyone) for m, e in found.drawn.items() if m not in whole]
         reveals = [(m, e, everyone) for m, e in found.drawn.items() if m in whole]
-        reveals += [(measure, levels.price, everyone) for measure, levels in found.climbs.items()]
+        reveals += [
+            (measure, ascent.levels.price, everyone)
+            for ascent in found.climbs.values()
+            for measure in ascent.measures
+        ]
         if not meter.affordable(draws, reveals, choice):
             return _denied(task, meter.loss_after(draws, reveals, choice))
         by_doubt = sorted(task.figures, key=lambda figure: figure.among)  # the strictest last
@@ -138,20 +152,17 @@ class Values:
                 )
                 for measure, (figure, rank) in ranked.items()
             }
-            climbed = {
-                measure: levels.values(meter, measure, everyone)
-                for measure, levels in found.climbs.items()
-            }
+            climbed = {m: ascent.values(meter, everyone) for m, ascent in found.climbs.items()}
         except OverBudget:  # others may draw on the same budget
             return _denied(task, meter.loss_after(draws, reveals, choice))
         shown = {}
         for figure in task.figures:
-            measure, levels = figure.parts[0].measure, climb_of(task, figure)
+            ascent = ascent_of(found.climbs, task, figure)
             if figure.rank is not None:
-                values, rows = chosen[measure]
+                values, rows = chosen[figure.parts[0].measure]
                 shown[figure.output] = Shown((values,), rows, np.full(task.groups, np.nan))
-            elif levels is not None:
-                shown[figure.output] = _climbed(figure, levels, *climbed[measure])
+            elif ascent is not None:
+                shown[figure.output] = climbing.shown(figure, ascent, *climbed[ascent.measure])
             else:
                 shown[figure.output] = _shown(task, figure, found, drawn, everyone)
         trace = tuple(_step(task, figure, found) for figure in task.figures)
@@ -209,11 +220,9 @@ def _prices(task: Task) -> Prices:
     """
     priced: dict[int, float] = {}
     free: set[int] = set()
-    climbs: dict[int, Climb] = {}
+    climbs = ascents(task)
     for figure in task.figures:
-        levels = climb_of(task, figure)
-        if levels is not None:
-            climbs[figure.parts[0].measure] = levels
+        if ascent_of(climbs, task, figure) is not None:
             continue
         epsilon = _asked(task, figure)
         for part in figure.parts:
@@ -233,33 +242,12 @@ def _prices(task: Task) -> Prices:
     return found
 
 
-def climb_of(task: Task, figure: Figure) -> Climb | None:
-    """The levels of a count or sum whose margin is a share of it; None for any other figure."""
-    margin = task.accuracy.margin_of(figure.name)
-    if not isinstance(margin, str) or task.accuracy.spend == "all" or figure.rank is not None:
-        return None
-    [part, *others] = figure.parts
-    if others or part.offset:
-        return None
-    share = Share.parse(margin)
-    assert share is not None, "options checks it"
-    return climb(share, 1 - may_fail(task, figure), part.delta)
-
-
-def may_fail(task: Task, figure: Figure) -> float:
-    """With which probability a figure may leave its margin.
-
-    Utility: of several figures that one value is made of, none leaves its own with more than the
-    value's probability together.
-    """
-    return (1 - task.accuracy.confidence) / figure.among
-
-
 def _asked(task: Task, figure: Figure) -> float | None:
     """The epsilon of each part that the margin takes; None where no margin fixes one.
 
-    So it is for a ratio, whose margin depends on both sums, for a share of a mean, and for a
-    total, which is for columns without a margin.
+    So it is for a ratio, whose margin depends on both sums, for a share of a mean that may be 0,
+    and for a total, which is for columns without a margin. A share of what cannot climb beside
+    others is bought at its floor.
     """
     margin = task.accuracy.margin_of(figure.name)
     failure, part = may_fail(task, figure), figure.parts[0]
@@ -267,12 +255,18 @@ def _asked(task: Task, figure: Figure) -> float | None:
         share = Share.parse(margin) if isinstance(margin, str) else None
         rows = Fraction(margin) if share is None else Fraction(share.share) * figure.rows
         return quantiles.rank_epsilon(figure.rank, rows, failure)
-    if margin is None or isinstance(margin, str) or figure.kind in ("ratio", "total"):
+    if margin is None or figure.kind in ("ratio", "total"):
         return None
-    if figure.kind == "amount":
-        return amount_epsilon(Fraction(margin) / abs(part.factor), failure, part.delta)
-    width = Fraction(margin) * figure.rows * part.delta / abs(figure.width)
-    return mean_epsilon(width, failure, part.delta)
+    if isinstance(margin, str):
+        least = share_of(task, figure)
+        if least is None or task.accuracy.spend == "all":
+            return None
+        steps = Fraction(least.rows * part.delta)
+    elif figure.kind == "amount":
+        steps = Fraction(margin) / abs(part.factor)
+    else:
+        steps = Fraction(margin) * figure.rows * part.delta / abs(figure.width)
+    return (amount_epsilon if figure.kind == "amount" else mean_epsilon)(steps, failure, part.delta)
 
 
 def _filled(task: Task, priced: Prices, free: set[int]) -> Prices:
@@ -300,8 +294,8 @@ def _even(task: Task, found: Mapping[int, float]) -> dict[int, float]:
         for figure in task.figures:
             if figure.kind in ("mean", "total"):
                 pair = [part.measure for part in figure.parts]
-                most = max(result[measure] for measure in pair)
-                result.update(dict.fromkeys(pair, most))
+                if result.keys() >= set(pair):  # not those of a mean that climbs
+                    result.update(dict.fromkeys(pair, max(result[each] for each in pair)))
     return result
 
 
@@ -316,7 +310,7 @@ def _cost(task: Task, found: Prices) -> Loss:
 def expected_margin(task: Task, figure: Figure, found: Prices) -> float:
     """The half-width of a figure, for a group of its public size; NaN where the value decides."""
     failure, part = may_fail(task, figure), figure.parts[0]
-    if figure.kind == "ratio" or climb_of(task, figure) is not None:
+    if figure.kind == "ratio" or ascent_of(found.climbs, task, figure) is not None:
         return math.nan
     epsilon = found.drawn[part.measure]
     if figure.rank is not None:
@@ -351,19 +345,6 @@ def _shown(
     return Shown(parts, alone, together)
 
 
-def _climbed(figure: Figure, levels: Climb, values: Ints, reached: Floats) -> Shown:
-    """The value of each group at the level where it stopped.
-
-    No half-width is known to hold for all groups at once: the levels were chosen by their noise.
-    """
-    part = figure.parts[0]
-    margins: Floats = np.zeros(values.size)
-    for epsilon in np.unique(reached).tolist():
-        steps = amount_width(epsilon, levels.failure, part.delta)
-        margins[reached == epsilon] = float(abs(part.factor) * steps)
-    return Shown((values,), margins, np.full(values.size, np.nan))
-
-
 def half_widths(
     figure: Figure, parts: tuple[Ints, ...], found: Mapping[int, float], failure: float
 ) -> Floats:
@@ -378,18 +359,8 @@ def half_widths(
         return np.full(parts[0].size, float(width))
     if figure.kind == "mean":
         noises = [(found[each.measure], each.delta) for each in figure.parts]
-        return _mean_margins(figure, parts, max(joint_widths(noises, failure)))
+        return mean_margins(figure, parts, max(joint_widths(noises, failure)))
     return _ratio_margins(figure, parts, found, failure)
-
-
-def _mean_margins(figure: Figure, parts: tuple[Ints, ...], width: float) -> Floats:
-    """|width| h/(A + B) where A + B > 0."""
-    whole: Floats = np.zeros(parts[0].size)
-    for part, values in zip(figure.parts, parts, strict=True):
-        whole = whole + float(part.factor) * values
-    with np.errstate(divide="ignore"):
-        margins = abs(float(figure.width)) * width / whole * (1 + 1e-12)
-    return np.where(whole > 0, margins, np.nan)
 
 
 def _ratio_margins(

@@ -9,12 +9,12 @@ from probe_sql.blocks.program import Program, Step
 from probe_sql.card import card, closed, preformatted
 from probe_sql.loss import Loss
 from probe_sql.markup import Html
-from probe_sql.plan.brief import MORE, brief_lines
+from probe_sql.plan.brief import MORE, at_most, brief_lines
 from probe_sql.plan.explain import Explanation
 from probe_sql.sql.lineage import Lineage
 from probe_sql.sql.outer import shown_outer
 from probe_sql.sql.script import undecided
-from probe_sql.text import price, visible
+from probe_sql.text import visible
 
 _KINDS = {"exact": "exact", "linear": "with a margin", "derived": "computed from noisy values"}
 
@@ -63,8 +63,7 @@ class Outline:
 
     def brief(self, remaining: float | None, width: int, epsilon: str) -> list[str]:
         """The short form in lines: the price of all, then each block in its own short form."""
-        left = "" if remaining is None else f" of your {price(remaining)}"
-        total = f"Costs at most ε {price(self.epsilon_worst)}{left} in all."
+        total = at_most(self.epsilon_worst, remaining, " in all")
         lines = [total.replace("ε", epsilon), *(line.strip() for line in self._shares())]
         lines += [f"{sentence}." for sentence in undecided(self.program.script)]
         for name, explanation in self.blocks:

@@ -160,12 +160,20 @@ def _asked(explanation: Explanation, remaining: float | None) -> str:
             f"This would be denied: it needs epsilon = {price(needed.epsilon)} or more, or a"
             f" larger {larger}."
         )
-    left = "" if remaining is None else f" of your {price(remaining)}"
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
     fixed = explanation.first.whole or plan.accuracy.spend == "all"
     less = "" if fixed else " It may stop earlier, and then costs less."
-    text = f"Costs at most ε {price(worst)}{left}{whom}.{less}"
+    text = f"{at_most(worst, remaining, whom)}{less}"
     return text if explanation.free is None else f"Free: {explanation.free}. Asked anew: {text}"
+
+
+def at_most(worst: float, remaining: float | None, whom: str = "") -> str:
+    """What a query can cost, and that it is refused where no more than `remaining` is left."""
+    if remaining is not None and worst > remaining:
+        cost = f"it may cost ε {price(worst)}{whom}"
+        return f"This would be refused: {cost}, and {price(remaining)} remains."
+    left = "" if remaining is None else f" of your {price(remaining)}"
+    return f"Costs at most ε {price(worst)}{left}{whom}."
 
 
 def _groups(explanation: Explanation) -> str:

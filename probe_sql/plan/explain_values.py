@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from probe_sql.algorithms.climbing import ascent_of
 from probe_sql.algorithms.record import up
-from probe_sql.algorithms.values import climb_of, expected_margin, prices
+from probe_sql.algorithms.values import expected_margin, prices
 from probe_sql.measuring import Task
 from probe_sql.text import visible
 
@@ -59,7 +60,7 @@ def value_costs(task: Task) -> tuple[ValueCost, ...]:
                 max(found.most[m] for m in measures),
                 None if math.isnan(margin) else margin,
                 figure.rows if figure.kind == "mean" else None,
-                None if climb_of(task, figure) is None else str(asked),
+                None if ascent_of(found.climbs, task, figure) is None else str(asked),
             )
         )
     return tuple(costs)

@@ -10,13 +10,14 @@ from types import MappingProxyType
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import BEYOND
 from probe_sql.algorithms.intervals import amount_epsilon, amount_width
-from probe_sql.algorithms.relative import Climb, Share, climb
+from probe_sql.algorithms.relative import Climb, Share, climb, leader
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.measuring import Figure, Number
 from probe_sql.plan.figures import amount
 from probe_sql.plan.linear import Quotient, Summand, quotient
 from probe_sql.plan.normal import Measure, Normaliser
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
+from probe_sql.text import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,12 @@ def _priced(
 ) -> Releases:
     """The columns, with the epsilon or the levels of each measure that a margin asks for.
 
-    Of two margins on one measure the dearer holds, and a number before a share.
+    Of two margins on one measure both are kept: of shares by the stricter of each part, of a
+    number and a share by a draw that suffices for the number and for the floor of the share.
     """
     numbers: dict[int, float] = {}
-    climbs: dict[int, Climb] = {}
+    shares: dict[int, Share] = {}
+    kept = {}  # sensitivities
     for release in columns:
         margin = accuracy.margin_of(outputs[release.output].name)
         for linear in (release.top, release.bottom):
@@ -122,12 +125,19 @@ def _priced(
             if isinstance(margin, str):
                 share = Share.parse(margin)
                 assert share is not None, "options checks it"
-                levels = climb(share, accuracy.confidence, measure.delta)
-                climbs[index] = max(levels, climbs.get(index, levels), key=lambda one: one.price)
+                shares[index] = Share.strictest([share, shares.get(index, share)])
+                kept[index] = measure.delta
             else:
                 epsilon = margin_epsilon(margin, accuracy.confidence, measure.unit, measure.delta)
                 numbers[index] = max(epsilon, numbers.get(index, 0.0))
-    climbs = {index: levels for index, levels in climbs.items() if index not in numbers}
+    climbs: dict[int, Climb] = {}
+    for index, share in shares.items():
+        delta = kept[index]
+        if index in numbers:
+            floor = amount_epsilon(Fraction(share.rows * delta), 1 - accuracy.confidence, delta)
+            numbers[index] = max(floor, numbers[index])
+        else:
+            climbs[index] = climb(share, accuracy.confidence, delta)
     prices = numbers | {index: levels.price for index, levels in climbs.items()}
     return Releases(tuple(columns), tuple(sorted(prices.items())), MappingProxyType(climbs))
 
@@ -191,26 +201,47 @@ def floors(
     measures: Sequence[Measure],
     accuracy: Accuracy,
 ) -> list[str]:
-    """What a relative margin comes to at least, for each column, in its own units."""
+    """What a relative margin comes to at least, for each column, in its own units; and of which
+    columns the margin cannot be bought."""
     columns = [
         (outputs[release.output].name, release.top.factor, measures[release.top.measure].delta)
         for release in releases.columns
     ]
+    least = accuracy.spend == "least"
     columns += [
         (figure.name, figure.parts[0].factor, figure.parts[0].delta)
         for figure in figures
-        if figure.kind == "amount" and accuracy.spend == "least"
+        if figure.kind == "amount" and least
     ]
     found = []
     for name, factor, delta in columns:
-        margin = accuracy.margin_of(name)
-        share = Share.parse(margin) if isinstance(margin, str) else None
+        share = _share(accuracy, name)
         if share is not None:
             found.append(
                 f"the margin of {name} is {100 * share.share:.6g} % of it, or"
                 f" {float(abs(factor) * share.rows * delta):,.6g} where that is more"
             )
+    for figure in (one for one in figures if least and one.among == 1):
+        share = _share(accuracy, figure.name)
+        if figure.kind == "mean" and share is not None and leader(figure) is not None:
+            found.append(
+                f"the margin of {figure.name} is {100 * share.share:.6g} % of it, or what"
+                f" {plural(share.rows, 'row')} of a group can move it by where that is more"
+            )
+        elif figure.kind == "ratio" and accuracy.margin_of(figure.name) is not None:
+            found.append(_unbought(figure, "how wide it is depends on both of its sums"))
+        elif figure.kind == "mean" and share is not None:
+            found.append(_unbought(figure, "it may be 0, and no share of that is known"))
     return found
+
+
+def _share(accuracy: Accuracy, name: str) -> Share | None:
+    margin = accuracy.margin_of(name)
+    return Share.parse(margin) if isinstance(margin, str) else None
+
+
+def _unbought(figure: Figure, why: str) -> str:
+    return f"no margin can be bought for {figure.name}, {why}: it has what is left of epsilon"
 
 
 def _missing(measure: Measure, output: Output) -> str:

@@ -20,7 +20,8 @@ def _missed(levels: Climb, value: int, margin: Share, delta: int, seed: int) -> 
     exact = np.full(GROUPS, value * delta)
     everyone = np.ones(GROUPS, dtype=np.bool_)
     meter = ReferenceMeter([exact], [delta], math.inf, rng)
-    values, reached = levels.values(meter, 0, everyone)
+    found, reached = levels.values(meter, 0, everyone)
+    values = found[0]
     widths = dict(zip(levels.epsilons, levels.widths, strict=True))
     off = np.abs(values - exact)
     asked = max(margin.share * abs(value), margin.rows) * delta

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probe_sql.plan.brief import brief_lines
+from probe_sql.plan.brief import at_most, brief_lines
 from probe_sql.plan.explain import Explanation
 from probe_sql.session import explain_only
 from tests.examples.clinic import POLICY
@@ -46,3 +46,9 @@ def test_everything_fits_the_width_it_is_given() -> None:
         tree = [line for line in brief_lines(explanation, width=width) if "─" in line]
         assert tree
         assert all(len(line) <= max(width, 80) for line in tree)
+
+
+def test_what_is_more_than_remains_is_said_to_be_refused() -> None:
+    assert at_most(1.0, 4.0) == "Costs at most ε 1.000 of your 4.000."
+    assert at_most(1.0, 1.0, ", for one person").endswith("of your 1.000, for one person.")
+    assert at_most(1.0, 0.5) == "This would be refused: it may cost ε 1.000, and 0.500 remains."

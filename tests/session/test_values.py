@@ -220,13 +220,59 @@ def test_a_margin_may_be_a_share_of_the_value(many: tuple[Path, Path], database:
     assert missed / len(answer) <= 0.1 + 4 * (0.09 / len(answer)) ** 0.5
 
 
-def test_a_mean_beside_a_share_takes_what_is_left(database: Path) -> None:
-    query = "SELECT ward, sum(age) AS s, avg(age) AS a FROM patients GROUP BY ward"
+def test_a_mean_may_have_a_share_as_its_margin(database: Path) -> None:
+    query = "SELECT ward, count(*) AS n, sum(age) AS s, avg(age) AS a FROM patients GROUP BY ward"
+    margins = {"n": 50, "s": "20% or 100 rows", "a": "20% or 100 rows"}
     with seeded(database, 3) as db:
-        explained = db.explain(query, margin="20% or 100 rows")
-        answer = answered(db.sql(query, margin="20% or 100 rows"))
-    assert explained.epsilon_first == pytest.approx(1)
-    assert answer.privacy.epsilon <= 1
+        explained = db.explain(query, margin=margins)
+        answer = answered(db.sql(query, margin=margins))
+    assert explained.epsilon_worst < 0.2
+    assert answer.privacy.epsilon <= explained.epsilon_worst
+    *_, total, mean = explained.as_dict()["values"]
+    assert total["margin_share"] == mean["margin_share"] == "20% or 100 rows"
+    assert set(total["measures"]) < set(mean["measures"])  # which climb together
+    for row, (_, fixed, _, margin) in zip(answer.raw, answer.margins, strict=True):
+        assert fixed is not None
+        assert margin is not None
+        assert fixed <= 50
+        assert margin <= max(0.2 * row[3] * 1.3, 1.4 * 100 * 120 / row[1])
+    said = "the margin of a is 20 % of it, or what 100 rows of a group can move it by"
+    assert any(notice.startswith(said) for notice in answer.notices)
+
+
+@pytest.mark.parametrize(
+    ("value", "margin"), [("sum(age) / sum(cost)", 5), ("sum(age) / sum(cost)", "5%"),
+                          ("avg(age - 60)", "5%")],
+)  # fmt: skip
+def test_a_margin_that_cannot_be_bought_is_named_before_it_costs(
+    database: Path, value: str, margin: float | str
+) -> None:
+    query = f"SELECT ward, {value} AS r FROM patients GROUP BY ward"
+    with seeded(database, 3) as db:
+        explained = db.explain(query, margin=margin)
+        assert isinstance(explained, Explanation)
+        said = "no margin can be bought for r, "
+        assert said in str(explained)
+        assert [one for one in answered(db.sql(query, margin=margin)).notices if said in one]
+
+
+@pytest.mark.parametrize("having", ["", " HAVING count(*) > 1"])
+@pytest.mark.parametrize(
+    "margins",
+    [{"a": "1% or 40 rows", "b": "50% or 90 rows"}, {"b": "1% or 40 rows", "a": "50% or 90 rows"},
+     {"a": "1% or 40 rows", "b": 900}],
+)  # fmt: skip
+def test_each_of_two_margins_on_one_value_is_kept(
+    database: Path, having: str, margins: dict[str, float | str]
+) -> None:
+    """One of them decided alone: 1 % of a count was 24 % of it."""
+    query = f"SELECT ward, count(*) AS a, count(*) AS b FROM patients GROUP BY ward{having}"
+    with seeded(database, 3) as db:
+        answer = answered(db.sql(query, margin=margins))
+    strict = ("a", "b").index("a" if margins["a"] == "1% or 40 rows" else "b")
+    assert len(answer.rows) == 3
+    for given in answer.margins:
+        assert (given[1 + strict] or 99) <= 40
 
 
 def test_html_draws_bars_with_their_margins(database: Path) -> None:

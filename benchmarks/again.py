@@ -208,10 +208,14 @@ def priced(name: str, folder: Path, seed: int, count: int) -> list[Record]:
         print(f"skipped: {name} could not be installed", file=sys.stderr)
         return []
     questions = [
-        {"value": one.question.values.partition("(")[0], "margin": one.question.margin,
-         "bounds": [0, 50] if "tip" in one.question.values else [0, 200]}
-        for one in workload(seed, count) if one.question.margin is not None
-    ]  # fmt: skip
+        {
+            "value": one.question.values.partition("(")[0],
+            "margin": one.question.margin,
+            "bounds": [0, 50] if "tip" in one.question.values else [0, 200],
+        }
+        for one in workload(seed, count)
+        if one.question.margin is not None
+    ]
     task = {"rows": ROWS_OF_GROUP, "failure": 1 - CONFIDENCE, "most": MOST, "questions": questions}
     script = str(SCRIPTS / PRICES[name])
     done = subprocess.run(

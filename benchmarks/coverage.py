@@ -333,8 +333,9 @@ def judge_list(connection: Connection, case: ListCase, runs: int) -> ListRecord:
         assert answer.status == "answered"
         said = answer.privacy.sentence
         way = "chosen" if "chosen without" in said else "all measured"
-        sure = [row[0] for row, mark in zip(answer.rows, answer.marks, strict=True)
-                if mark == "certain"]  # fmt: skip
+        sure = [
+            row[0] for row, mark in zip(answer.rows, answer.marks, strict=True) if mark == "certain"
+        ]
         right = all(sign * exact[group] >= last for group in sure)
         limit = re.search(r"lies (?:above|below) (-?[0-9][0-9,.]*[0-9]|[0-9])", said)
         if limit:

@@ -19,8 +19,16 @@ SURE, DOUBT, BAD = "#0c6b5b", "#8a5000", "#b0251a"
 WIDTH = 720
 
 
-def text(x: float, y: float, words: str, *, size: int = 13, fill: str = INK, anchor: str = "start",
-         weight: int = 400) -> str:  # fmt: skip
+def text(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: int = 13,
+    fill: str = INK,
+    anchor: str = "start",
+    weight: int = 400,
+) -> str:
     """One line of text."""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}" text-anchor="{anchor}" '
@@ -33,8 +41,9 @@ def paragraph(x: float, y: float, words: str, fill: str = INK, width: int = 100)
     return [text(x, y + 18 * n, row, fill=fill) for n, row in enumerate(wrap(words, width))]
 
 
-def line(x1: float, y1: float, x2: float, y2: float, colour: str = INK, width: float = 1,
-         dash: str = "") -> str:  # fmt: skip
+def line(
+    x1: float, y1: float, x2: float, y2: float, colour: str = INK, width: float = 1, dash: str = ""
+) -> str:
     """A straight line."""
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     return (
@@ -43,8 +52,15 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str = INK, width: f
     )
 
 
-def box(x: float, y: float, width: float, height: float, fill: str, stroke: str = "none",
-        opacity: float = 1) -> str:  # fmt: skip
+def box(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    fill: str,
+    stroke: str = "none",
+    opacity: float = 1,
+) -> str:
     """A rectangle with round corners."""
     return (
         f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4" fill="{fill}" '

@@ -100,9 +100,15 @@ def median(times: Sequence[Times]) -> Times:
 
 
 def record(
-    part: str, case: str, rows: int, groups: int, times: Sequence[Times],
-    measure: str, bar: float | None, repeats: int,
-) -> Record:  # fmt: skip
+    part: str,
+    case: str,
+    rows: int,
+    groups: int,
+    times: Sequence[Times],
+    measure: str,
+    bar: float | None,
+    repeats: int,
+) -> Record:
     plain, private = times
     figure = {
         "ratio": private.clock / plain.clock,
@@ -111,9 +117,19 @@ def record(
         "ms per 100k": (private.clock - plain.clock) / groups * 100_000,
     }[measure]
     return Record(
-        part, case, rows, groups, plain.clock, private.clock, plain.processor, private.processor,
-        measure, figure, bar, repeats,
-    )  # fmt: skip
+        part,
+        case,
+        rows,
+        groups,
+        plain.clock,
+        private.clock,
+        plain.processor,
+        private.processor,
+        measure,
+        figure,
+        bar,
+        repeats,
+    )
 
 
 class Bench:
@@ -162,9 +178,8 @@ class Bench:
                 backend, scan = private._database.backend, private.plan(sql).scan
                 actions: list[Action] = [plainly(plain, sql), partial(measured, backend, scan)]
                 yield record(
-                    "scan", case, rows, GROUPS, in_turn(actions, repeats),
-                    "cpu ratio", bar, repeats,
-                )  # fmt: skip
+                    "scan", case, rows, GROUPS, in_turn(actions, repeats), "cpu ratio", bar, repeats
+                )
 
     def fixed(self) -> Iterator[Record]:
         """What a query takes beyond the plain one where there is next to nothing to read."""
@@ -187,9 +202,8 @@ class Bench:
                 for case, ask, bar in (("fresh", ask_fresh, fresh), ("repeated", ask_again, again)):
                     times = in_turn([plainly(plain, sql), ask], repeats)
                     yield record(
-                        "fixed", f"{name}, {case}", rows, GROUPS, times,
-                        "extra ms", bar, repeats,
-                    )  # fmt: skip
+                        "fixed", f"{name}, {case}", rows, GROUPS, times, "extra ms", bar, repeats
+                    )
 
     def slope(self) -> Iterator[Record]:
         """What more groups take; each size in processes of its own, so that memory is theirs."""
@@ -201,13 +215,29 @@ class Bench:
             plain, before = alone("plain", [*word, str(repeats)])
             private, after = alone("private", [*word, str(repeats)])
             yield record(
-                "slope", "a count and an average", rows, groups, [plain, private],
-                "ms per 100k", 100.0, repeats,
-            )  # fmt: skip
+                "slope",
+                "a count and an average",
+                rows,
+                groups,
+                [plain, private],
+                "ms per 100k",
+                100.0,
+                repeats,
+            )
             yield Record(
-                "slope", "memory", rows, groups, 0.0, 0.0, 0.0, 0.0,
-                "MiB per 100k", (after - before) / groups * 100_000, 8.0, repeats,
-            )  # fmt: skip
+                "slope",
+                "memory",
+                rows,
+                groups,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                "MiB per 100k",
+                (after - before) / groups * 100_000,
+                8.0,
+                repeats,
+            )
 
     def job(self, rows: int) -> Iterator[Record]:
         """Whole queries: plan, scan, noise, algorithm, ledger, rows."""
@@ -335,10 +365,15 @@ def show(records: Sequence[Record]) -> None:
     for r in records:
         missed = r.bar is not None and r.figure > r.bar
         table.add_row(
-            r.part, r.case, f"{r.rows:,}", f"{r.groups:,}",
+            r.part,
+            r.case,
+            f"{r.rows:,}",
+            f"{r.groups:,}",
             *(f"{v:.1f}" for v in (r.plain_ms, r.private_ms, r.plain_cpu_ms, r.private_cpu_ms)),
-            f"{r.figure:.2f}", r.measure, "" if r.bar is None else f"{r.bar:g}{' !' * missed}",
-        )  # fmt: skip
+            f"{r.figure:.2f}",
+            r.measure,
+            "" if r.bar is None else f"{r.bar:g}{' !' * missed}",
+        )
     Console(width=140).print(table)
 
 

@@ -26,9 +26,13 @@ COMPILERS = ("cc", "gcc", "g++", "c++", "clang")
 def run(*words: str | Path, cwd: Path = ROOT, **settings: str) -> str:
     """The output of a command; what went wrong ends the rehearsal."""
     done = subprocess.run(
-        [*map(str, words)], cwd=cwd, env={**os.environ, **settings}, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        [*map(str, words)],
+        cwd=cwd,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(f"failed: {' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -72,9 +76,14 @@ def installed(python: str, artefact: Path, folder: Path) -> Path:
 
     def use(*words: str | Path) -> str:
         return run(
-            *words, cwd=folder, PATH=str(empty), CC="false", CXX="false", HOME=str(folder),
+            *words,
+            cwd=folder,
+            PATH=str(empty),
+            CC="false",
+            CXX="false",
+            HOME=str(folder),
             PYTHONPATH="",
-        )  # fmt: skip
+        )
 
     use(own / "python", "-m", "pip", "install", "--quiet", *binary, artefact)
     use(own / "probe-sql", "--version")
@@ -116,16 +125,30 @@ def main(argv: Sequence[str] | None = None) -> int:
                 place = installed(command, artefact, Path(scratch, name, artefact.suffix))
         print("==> pipx run")
         said = run(
-            sys.executable, "-m", "pipx", "run", "--spec", wheel, "probe-sql", "--version",
-            PIPX_HOME=str(Path(scratch, "pipx")), PYTHONPATH="",
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "pipx",
+            "run",
+            "--spec",
+            wheel,
+            "probe-sql",
+            "--version",
+            PIPX_HOME=str(Path(scratch, "pipx")),
+            PYTHONPATH="",
+        )
         print(said.strip())
         print("==> what an installation holds")
         parts = DIST / f"probe_sql-{version[1]}.cdx.json"
         run(
-            sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible",
-            "--output-file", parts, place / "bin" / "python",
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "cyclonedx_py",
+            "environment",
+            "--output-reproducible",
+            "--output-file",
+            parts,
+            place / "bin" / "python",
+        )
     print("==> what would be uploaded")
     for path in sorted(DIST.iterdir()):
         print(f"{digest(path)}  {path.relative_to(ROOT)}")

@@ -113,9 +113,12 @@ def _follows(plan: Plan, groups: int, ways: Sequence[_Way]) -> Follows:
     made = [way.followed for way in ways]
     promise = plan.decider.guarantee(plan.accuracy, capped=plan.caps.column is not None)
     outcome = Outcome(
-        np.ones(groups, dtype=np.bool_), "answered", promise, (),
+        np.ones(groups, dtype=np.bool_),
+        "answered",
+        promise,
+        (),
         shown={one.figure.output: one.shown for one in made},
-    )  # fmt: skip
+    )
     figures = tuple(one.figure for one in made)
     places = tuple(sorted({way.place for way in ways}))
     margins = {one.figure.name: one.margin for one in made}

@@ -56,9 +56,14 @@ class Keeping:
     """
 
     def __init__(
-        self, database: Database, plan: Plan, saving: Saving | None,
-        state: Callable[[], str | None], chains: Mapping[int, str], starts: Iterable[Start],
-    ) -> None:  # fmt: skip
+        self,
+        database: Database,
+        plan: Plan,
+        saving: Saving | None,
+        state: Callable[[], str | None],
+        chains: Mapping[int, str],
+        starts: Iterable[Start],
+    ) -> None:
         self._database = database
         self._plan = plan
         self._saving = saving

@@ -203,10 +203,14 @@ class _Run:
         self.shown = sorted(task.shown - {self.number.measure})
         accuracy, number = task.accuracy, self.number
         self.levels = Levels(
-            task.groups, number.range / number.delta, number.delta,
-            shares_of(accuracy, task.groups, tuning), tuning,
-            lambda epsilon: meter.affordable(*self._prices(epsilon)), accuracy.u,
-        )  # fmt: skip
+            task.groups,
+            number.range / number.delta,
+            number.delta,
+            shares_of(accuracy, task.groups, tuning),
+            tuning,
+            lambda epsilon: meter.affordable(*self._prices(epsilon)),
+            accuracy.u,
+        )
         shape = (task.groups,)
         walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels))
         promises = promises_of(accuracy, task.groups, tuning, short=self.levels.short)
@@ -236,10 +240,16 @@ class _Run:
         false, allowed = self._estimate(level, excess)
         self.record.trace.append(
             Step(
-                spec.name, number + 1, level.reach, level.miss, level.epsilon, self.task.groups,
-                false, allowed,
+                spec.name,
+                number + 1,
+                level.reach,
+                level.miss,
+                level.epsilon,
+                self.task.groups,
+                false,
+                allowed,
             )
-        )  # fmt: skip
+        )
 
     def _estimate(self, level: Level, excess: Ints) -> tuple[float | None, float | None]:
         """Estimated false groups at a level and how many are allowed, for the first promise."""
@@ -274,9 +284,13 @@ class _Run:
         if balances:
             trace[-1] = replace(trace[-1], balance=balances[0])
         return self.record.answer(
-            found.returned, guarantee, certain,
-            steps=len(trace), balances=balances, alone=found.alone,
-        )  # fmt: skip
+            found.returned,
+            guarantee,
+            certain,
+            steps=len(trace),
+            balances=balances,
+            alone=found.alone,
+        )
 
     def _prices(self, epsilon: float) -> tuple[list[Draw], list[Draw]]:
         """Values that are shown and a level of the number: together as much as two levels."""

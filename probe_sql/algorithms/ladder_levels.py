@@ -163,9 +163,15 @@ class Levels:
     """
 
     def __init__(
-        self, groups: int, reach: float, delta: int, shares: Shares, tuning: Tuning,
-        affordable: Callable[[float], bool], first: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        groups: int,
+        reach: float,
+        delta: int,
+        shares: Shares,
+        tuning: Tuning,
+        affordable: Callable[[float], bool],
+        first: float | None = None,
+    ) -> None:
         self._groups, self._delta, self._shares, self._tuning = groups, delta, shares, tuning
         self._made: dict[int, Level] = {}
         self._last = last_rate(shares.miss, shares.false)
@@ -202,14 +208,22 @@ class Levels:
         coin = (shares.miss * (1 + p) * math.exp(rate * reach) - p) / -math.expm1(-rate)
         each = tuning.doubt / (2 * self._groups)
         return Level(
-            self._delta * rate, rate, shares.miss, reach, min(max(coin, 0.0), 1.0),
+            self._delta * rate,
+            rate,
+            shares.miss,
+            reach,
+            min(max(coin, 0.0), 1.0),
             number <= self.judged and (self.judged - number) % tuning.every == 0,
-            distance(rate, shares.killed / self.judgements), shares.looked,
+            distance(rate, shares.killed / self.judgements),
+            shares.looked,
             distance(rate, shares.settled / self.judgements),
-            shares.listed / self.judgements, distance(rate, tuning.stray / self._groups),
-            distance(rate, each), distance(rate, each / self.judgements),
-            self.short and number == self.height - 1, number == self._whole - 1,
-        )  # fmt: skip
+            shares.listed / self.judgements,
+            distance(rate, tuning.stray / self._groups),
+            distance(rate, each),
+            distance(rate, each / self.judgements),
+            self.short and number == self.height - 1,
+            number == self._whole - 1,
+        )
 
 
 def _highest(whole: int, payable: Callable[[int], bool]) -> int:

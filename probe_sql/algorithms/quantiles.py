@@ -49,9 +49,14 @@ def _doubt(rank: Rank, failure: float) -> float:
 
 
 def chosen(
-    meter: Meter, measure: int, rank: Rank, epsilon: float, failure: float, everyone: Mask,
+    meter: Meter,
+    measure: int,
+    rank: Rank,
+    epsilon: float,
+    failure: float,
+    everyone: Mask,
     measured: bool,
-) -> tuple[Ints, Floats]:  # fmt: skip
+) -> tuple[Ints, Floats]:
     """The values of all groups, and how many rows each may be off.
 
     Utility: with `measured`, the noisy number of parts is below the exact one by more than the

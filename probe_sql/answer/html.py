@@ -79,10 +79,14 @@ def _table(answer: Content) -> Html:
             line.append(_mark(answer, at))
         body.append(line)
     made = table(
-        head, body, numeric, drawn.drawings if drawn is not None else (),
-        drawn.head if drawn is not None else None, [kind_of(answer, at) for at in shown],
+        head,
+        body,
+        numeric,
+        drawn.drawings if drawn is not None else (),
+        drawn.head if drawn is not None else None,
+        [kind_of(answer, at) for at in shown],
         thin=drawn is None,
-    )  # fmt: skip
+    )
     over = len(answer.rows) - len(body)
     return join(made, tag("p", f"... {over:,} more", class_="s") if over else None)
 

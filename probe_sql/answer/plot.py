@@ -81,9 +81,14 @@ def _over_time(answer: Content, axes: Any, column: int, key: int, known: list[in
         colour, face = _look(answer, index)
         value, margin = _value(answer, index, column)
         axes.errorbar(
-            [answer.rows[index][key]], [value], yerr=margin, fmt="o", color=colour,
-            markerfacecolor=face, capsize=3,
-        )  # fmt: skip
+            [answer.rows[index][key]],
+            [value],
+            yerr=margin,
+            fmt="o",
+            color=colour,
+            markerfacecolor=face,
+            capsize=3,
+        )
     for line in answer.lines:
         if line.column == column:
             axes.axhline(line.value, color="0.4", label=visible(line.text))

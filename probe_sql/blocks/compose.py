@@ -64,18 +64,28 @@ def composed(
     if derived and blocks:
         notices.append(f"computed from noisy values, without a margin: {', '.join(derived)}")
     return Answer(
-        names, tuple(rows), tuple(margins),
-        _privacy(program, blocks, remaining, _SELECTED if any_margin else ""), tuple(notices),
-        confidence=confidence if any_margin else None, raw=raw, derived=derived,
-        blocks=_named(program, blocks), types=_types(program),
+        names,
+        tuple(rows),
+        tuple(margins),
+        _privacy(program, blocks, remaining, _SELECTED if any_margin else ""),
+        tuple(notices),
+        confidence=confidence if any_margin else None,
+        raw=raw,
+        derived=derived,
+        blocks=_named(program, blocks),
+        types=_types(program),
         ranks=tuple(ranks) if any(s.ranks for one in branches for s in one.sources) else (),
-    )  # fmt: skip
+    )
 
 
 def denied(
-    program: Program, blocks: Mapping[int, Answer], step: Step, reason: str, charged: Loss,
+    program: Program,
+    blocks: Mapping[int, Answer],
+    step: Step,
+    reason: str,
+    charged: Loss,
     remaining: float,
-) -> Denied:  # fmt: skip
+) -> Denied:
     """The denial of the whole, for that of one block."""
     privacy = _privacy(program, blocks, remaining, "", charged)
     columns = tuple(column.name for column in program.columns)
@@ -109,16 +119,23 @@ def whole(program: Program, blocks: Mapping[int, Answer], remaining: float) -> A
     if program.steps[-1].block.holes:
         said = f"{said} {_IN_PLACE}".strip()
     price = replace(
-        last.privacy, loss=together.loss, epsilon_max=together.epsilon_max, remaining=remaining,
-        sentence=said, replay=None if together.loss > Loss.NOTHING else last.privacy.replay,
-    )  # fmt: skip
+        last.privacy,
+        loss=together.loss,
+        epsilon_max=together.epsilon_max,
+        remaining=remaining,
+        sentence=said,
+        replay=None if together.loss > Loss.NOTHING else last.privacy.replay,
+    )
     return replace(last, privacy=price, blocks=_named(program, blocks), types=_types(program))
 
 
 def _privacy(
-    program: Program, blocks: Mapping[int, Answer], remaining: float, sentence: str,
+    program: Program,
+    blocks: Mapping[int, Answer],
+    remaining: float,
+    sentence: str,
     charged: Loss = Loss.NOTHING,
-) -> Privacy:  # fmt: skip
+) -> Privacy:
     """What all blocks cost together, and what each promises."""
     named = _named(program, blocks)
     for _, block in named:
@@ -131,10 +148,16 @@ def _privacy(
     units = dict.fromkeys(block.privacy.unit for _, block in named)
     used = dict.fromkeys(block.privacy.algorithm for _, block in named)
     return Privacy(
-        charged, program.total.epsilon, None, None, ", ".join(used) or "public", remaining,
-        guarantee, unit=", ".join(units) or "none",
+        charged,
+        program.total.epsilon,
+        None,
+        None,
+        ", ".join(used) or "public",
+        remaining,
+        guarantee,
+        unit=", ".join(units) or "none",
         sentence="\n".join(part for part in (*said, sentence) if part),
-    )  # fmt: skip
+    )
 
 
 # --- cells -------------------------------------------------------------------------------------

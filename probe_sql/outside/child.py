@@ -257,9 +257,8 @@ def _as_texts(sql: str, types: list[str]) -> str:
 
 
 def _insert(
-    connection: duckdb.DuckDBPyConnection, into: str, types: list[str],
-    data: list[list[str | None]],
-) -> None:  # fmt: skip
+    connection: duckdb.DuckDBPyConnection, into: str, types: list[str], data: list[list[str | None]]
+) -> None:
     casts = ", ".join(f"CAST(unnest(${i + 1}) AS {type_})" for i, type_ in enumerate(types))
     connection.execute(f"INSERT INTO {into} SELECT {casts}", data)
 

@@ -75,9 +75,15 @@ class Child:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", str(_CHILD), str(Path(duckdb.__file__).parent.parent)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                bufsize=0, close_fds=True, cwd="/", env={}, start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                close_fds=True,
+                cwd="/",
+                env={},
+                start_new_session=True,
+            )
         except OSError as error:
             raise _no_walls(f"no process can be started ({error.strerror})") from None
         limits = {

@@ -44,9 +44,12 @@ class Sandbox:
         seconds = limits.around_seconds
         try:
             self._child = Child(
-                functions, memory=limits.around_memory_bytes, seconds=seconds,
-                life=int(4 * seconds), size=limits.around_size_bytes,
-            )  # fmt: skip
+                functions,
+                memory=limits.around_memory_bytes,
+                seconds=seconds,
+                life=int(4 * seconds),
+                size=limits.around_size_bytes,
+            )
         except Ended:
             raise self._error("memory", "") from None
 
@@ -98,9 +101,11 @@ class Sandbox:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.close()
 
     def _ask(self, **message: Any) -> dict[str, Any]:

@@ -209,9 +209,14 @@ def _ratio(name: str, output: int, form: Quotient, normaliser: Normaliser, rows:
     bottom, _, _ = amount((form.denominator,), normaliser)
     positive = least is not None and least >= 0
     return Figure(
-        name, output, "ratio", (top, bottom), rows=rows, least=0.0 if positive else None,
+        name,
+        output,
+        "ratio",
+        (top, bottom),
+        rows=rows,
+        least=0.0 if positive else None,
         smallest=abs(bottom.factor),
-    )  # fmt: skip
+    )
 
 
 def _span(expression: AggregateExpression | None) -> Span | None:

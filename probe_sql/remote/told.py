@@ -59,8 +59,9 @@ def error_of(error: Any) -> ProbeError:
     if state is None:
         return OperationalError("the connection to the server was lost", fix="connect again")
     kind = _STATES.get(state, OperationalError)
-    found = kind(said.message_primary or "the server refused", why=said.message_detail,
-                 fix=said.message_hint)  # fmt: skip
+    found = kind(
+        said.message_primary or "the server refused", why=said.message_detail, fix=said.message_hint
+    )
     if said.statement_position:
         place = int(said.statement_position) - 1
         found.span = Span(place, place + 1)
@@ -73,11 +74,18 @@ def answer_of(told: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
     replay = privacy.get("replay")
     found = Privacy(
         Loss.asked(privacy["epsilon"]) if privacy["epsilon"] else Loss.NOTHING,
-        privacy["epsilon_max"], privacy["fnr"], privacy["fpr"], privacy["algorithm"],
-        privacy["remaining"], privacy["guarantee"], privacy["unit"], privacy["min_entropy"],
-        fdr=privacy["fdr"], sentence=privacy["sentence"],
+        privacy["epsilon_max"],
+        privacy["fnr"],
+        privacy["fpr"],
+        privacy["algorithm"],
+        privacy["remaining"],
+        privacy["guarantee"],
+        privacy["unit"],
+        privacy["min_entropy"],
+        fdr=privacy["fdr"],
+        sentence=privacy["sentence"],
         replay=None if replay is None else Replayed(replay["on"], replay["version"]),
-    )  # fmt: skip
+    )
     columns = tuple(told["columns"])
     if told["status"] == "denied":
         notices = tuple(told.get("notices", ()))

@@ -12,7 +12,7 @@ is outside runs where there is no private table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -112,10 +112,9 @@ class _Splitter:
         self._attach_clauses()
         outer = part.tree if root is None else everything_of(root.table)
         assert outer is not None
-        return Script(
-            self._source, tuple(self._blocks), outer, tuple(self._public), self._text.options,
-            self._text.option_spans, self._text.explain, self._text.verbose,
-        )  # fmt: skip
+        blocks, public, said = tuple(self._blocks), tuple(self._public), self._text
+        asked = said.options, said.option_spans, said.explain, said.verbose
+        return Script(self._source, blocks, outer, public, *asked)
 
     def _attach_clauses(self) -> None:
         """Give each clause of a subquery to the block that it is about."""
@@ -136,10 +135,7 @@ class _Splitter:
             [old] = top
             if old.options:
                 raise SqlError("the block has two WITH ACCURACY clauses", span=clause.span)
-            new = Block(
-                old.number, old.name, old.select, old.holes, old.span, clause.options,
-                clause.option_spans,
-            )  # fmt: skip
+            new = replace(old, options=clause.options, option_spans=clause.option_spans)
             self._blocks[self._blocks.index(old)] = new
 
     # --- queries ---
@@ -272,21 +268,22 @@ class _Splitter:
             )
         found: dict[str, _Cte] = {}
         for cte in clause.expressions:
-            key = normal_name(cte.alias)
+            key, span = normal_name(cte.alias), self._source.span(cte.args["alias"])
             if self._policy.find_table(cte.alias) is not None and self._shadow is None:
                 self._shadow = Refused(
                     f"a CTE may not have the name of the private table {cte.alias}",
                     why="it would not be plain which of the two is meant",
                     fix="give it another name",
-                    span=self._source.span(cte.args["alias"]),
+                    span=span,
                 )
             if key.startswith(OWN):
-                raise Refused(f"names that begin with {OWN} are the engine's own",
-                              fix="give the CTE another name",
-                              span=self._source.span(cte.args["alias"]))  # fmt: skip
+                raise Refused(
+                    f"names that begin with {OWN} are the engine's own",
+                    fix="give the CTE another name",
+                    span=span,
+                )
             if key in found:
-                raise SqlError(f"WITH names {cte.alias!r} twice", fix="rename one",
-                               span=self._source.span(cte.args["alias"]))  # fmt: skip
+                raise SqlError(f"WITH names {cte.alias!r} twice", fix="rename one", span=span)
             found[key] = _Cte(cte.alias, cte.this, {**env, **found}, cte.args["alias"])
         return found
 

@@ -87,9 +87,9 @@ def _same(select: exp.Select, table: exp.Expr, policy: Policy) -> bool:
     own = {normal_name(column) for column in declared.columns}
 
     def ours(column: exp.Column) -> bool:
-        return normal_name(column.table) == name if column.table else (
-            normal_name(column.name) in own
-        )  # fmt: skip
+        return (
+            normal_name(column.table) == name if column.table else (normal_name(column.name) in own)
+        )
 
     def skips(aggregate: exp.Expr) -> bool:
         if isinstance(aggregate, exp.CountIf):
@@ -97,9 +97,11 @@ def _same(select: exp.Select, table: exp.Expr, policy: Policy) -> bool:
         inner = aggregate.this
         if isinstance(aggregate, exp.Sum | exp.Count) and isinstance(inner, exp.Case):
             other = inner.args.get("default")
-            nothing = other is None or isinstance(other, exp.Null) or (
-                isinstance(aggregate, exp.Sum) and other.sql() == "0"
-            )  # fmt: skip
+            nothing = (
+                other is None
+                or isinstance(other, exp.Null)
+                or (isinstance(aggregate, exp.Sum) and other.sql() == "0")
+            )
             tests = [branch.this for branch in inner.args["ifs"]]
             return nothing and inner.this is None and all(never_true(t, ours) for t in tests)
         if isinstance(inner, exp.Distinct):

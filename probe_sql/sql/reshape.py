@@ -252,11 +252,12 @@ class _Shaper:
             normal_name(column)
             for source in sources_of(node)
             if isinstance(source, exp.Table)
-            for table in [self.policy.find_table(source.name) or
-                          self.policy.find_public(source.name)]
+            for table in [
+                self.policy.find_table(source.name) or self.policy.find_public(source.name)
+            ]
             if table is not None
             for column in table.columns
-        }  # fmt: skip
+        }
 
     def _closed(self, inner: exp.Select, outer: exp.Select) -> bool:
         """Whether a subquery names no column of the query around it."""
@@ -310,17 +311,22 @@ class _Shaper:
             return None
         [equality] = outside
         for mine, other in (
-            (equality.this, equality.expression), (equality.expression, equality.this)
-        ):  # fmt: skip
+            (equality.this, equality.expression),
+            (equality.expression, equality.this),
+        ):
             columns = isinstance(mine, exp.Column) and isinstance(other, exp.Column)
             if columns and foreign(other) and not foreign(mine):
                 return mine, other, [part for part in parts if part is not equality]
         return None
 
     def _by_key(
-        self, query: exp.Subquery, inner: exp.Select, key: exp.Expr, outer: exp.Expr,
+        self,
+        query: exp.Subquery,
+        inner: exp.Select,
+        key: exp.Expr,
+        outer: exp.Expr,
         others: list[exp.Expr],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A correlated aggregate as a block by key, looked up by the column of outside.
 
         Rests on: a key that the policy does not declare has no group; there the value is NULL.
@@ -333,9 +339,10 @@ class _Shaper:
         value = item.this if isinstance(item, exp.Alias) else item
         block = inner.copy()
         block.set("where", exp.Where(this=exp.and_(*others, copy=True)) if others else None)
-        block.set("expressions", [
-            exp.alias_(key.copy(), "probe_key"), exp.alias_(value.copy(), "probe_value")
-        ])  # fmt: skip
+        block.set(
+            "expressions",
+            [exp.alias_(key.copy(), "probe_key"), exp.alias_(value.copy(), "probe_value")],
+        )
         block.set("group", exp.Group(expressions=[key.copy()]))
         named = exp.to_identifier(f"{value.sql()[:40]} by {key.name}", quoted=True)
         same = exp.EQ(this=exp.column("probe_key", table=named), expression=outer.copy())
@@ -397,7 +404,8 @@ def _name_columns(item: exp.Expr) -> None:
         query.args.get("group") or query.args.get("having")
     ):
         return
-    query.set("expressions", [
-        exp.alias_(one, name.copy()) for one, name in zip(items, names, strict=True)
-    ])  # fmt: skip
+    query.set(
+        "expressions",
+        [exp.alias_(one, name.copy()) for one, name in zip(items, names, strict=True)],
+    )
     alias.set("columns", None)

@@ -179,8 +179,9 @@ def _powers(rate: Fraction, loss: Fraction) -> _Powers:
         with localcontext(precision(loss + _GUARD)):
             power = (-Decimal((step * rate).numerator) / Decimal((step * rate).denominator)).exp()
             base = int(power * (1 << scale))
-        return tuple(accumulate(range(1, _BASE), lambda last, _: last * base >> scale,
-                                initial=1 << scale))  # fmt: skip
+        return tuple(
+            accumulate(range(1, _BASE), lambda last, _: last * base >> scale, initial=1 << scale)
+        )
 
     digits: list[tuple[int, ...]] = []
     while not digits or _BASE ** len(digits) <= reach:

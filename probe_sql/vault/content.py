@@ -56,9 +56,13 @@ class Contents:
         self._known: dict[Path, tuple[Mark, str]] = {}
 
     def of(
-        self, paths: Sequence[Path], opened: Mapping[Path, Mark], anew: bool, key: bytes,
+        self,
+        paths: Sequence[Path],
+        opened: Mapping[Path, Mark],
+        anew: bool,
+        key: bytes,
         tick: Callable[[], None],
-    ) -> Content | None:  # fmt: skip
+    ) -> Content | None:
         """The content of files; None where one changes, or is not what it was when it was opened.
 
         `opened` has the marks of those that are read on opening. With `anew` every byte is read,

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from os import getpid
-from types import TracebackType
 from typing import NoReturn, Self
 
 import numpy as np
@@ -53,10 +52,17 @@ class VaultMeter:
     """
 
     def __init__(
-        self, exact: Exact, deltas: Sequence[int], row_types: Sequence[Sequence[int]],
-        ledger: Ledger, receipt: Receipt, sampler: Sampler, epsilon_max: float,
-        caps: Caps = ROW, ranks: Sequence[Rank] = (),
-    ) -> None:  # fmt: skip
+        self,
+        exact: Exact,
+        deltas: Sequence[int],
+        row_types: Sequence[Sequence[int]],
+        ledger: Ledger,
+        receipt: Receipt,
+        sampler: Sampler,
+        epsilon_max: float,
+        caps: Caps = ROW,
+        ranks: Sequence[Rank] = (),
+    ) -> None:
         measures = len(unsealed(exact)) + len(ranks)
         covered = {measure for members in row_types for measure in members}
         if len(deltas) != measures or covered != set(range(measures)):
@@ -81,8 +87,7 @@ class VaultMeter:
         """Set the accounts to zero, with `limit` for all draws together."""
         self._row_types = tuple(tuple(members) for members in row_types)
         layers = caps.layers(self._row_types)
-        self._caps = caps
-        self._exact = exact
+        self._caps, self._exact = caps, exact
         self._folded: tuple[Exact, ...] = ()
         self._deltas = tuple(deltas)
         self._types = tuple(
@@ -99,8 +104,7 @@ class VaultMeter:
         self._paid = np.zeros((len(deltas), exact.groups), dtype=np.int64)  # for levels revealed
         self._verified: int | None = None  # the process that did
         self._taken: Taken = ()  # the heads that the ledger handed out
-        self._open = True
-        self._settled = False
+        self._open, self._settled = True, False
         self._lock = threading.Lock()
 
     @property
@@ -426,10 +430,7 @@ class VaultMeter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

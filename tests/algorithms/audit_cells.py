@@ -126,9 +126,15 @@ def _error(values: Floats) -> float:
 
 
 def audit(
-    found: Cell, accuracy: Accuracy, runs: int, seed: int, *,
-    tuning: Tuning | None = None, watch: type[Watch] | None = None, most: float = math.inf,
-) -> Counts:  # fmt: skip
+    found: Cell,
+    accuracy: Accuracy,
+    runs: int,
+    seed: int,
+    *,
+    tuning: Tuning | None = None,
+    watch: type[Watch] | None = None,
+    most: float = math.inf,
+) -> Counts:
     """Run the ladder on a cell, many runs at once, and compare with the truth.
 
     `most` is the budget. Runs that it ends are counted as the walk would have gone on."""
@@ -139,9 +145,8 @@ def audit(
     wrong = 0
     for size in _portions(runs, max(1, AT_ONCE // found.y.size)):
         made = climb(
-            found.y, accuracy, size, rng, reach=found.reach, tuning=tuning, watch=watch,
-            most=most,
-        )  # fmt: skip
+            found.y, accuracy, size, rng, reach=found.reach, tuning=tuning, watch=watch, most=most
+        )
         false = made.returned & ~truth
         lost = truth & ~made.returned & made.answered[:, None]  # a denied run misses none
         missed += lost[:, truth].sum(0)

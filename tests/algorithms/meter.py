@@ -144,9 +144,13 @@ def atom(
 
 
 def task(
-    groups: int, atoms: Sequence[Atom], formula: Formula, accuracy: Accuracy | None = None,
-    *, apart: bool = False,
-) -> Task:  # fmt: skip
+    groups: int,
+    atoms: Sequence[Atom],
+    formula: Formula,
+    accuracy: Accuracy | None = None,
+    *,
+    apart: bool = False,
+) -> Task:
     """A task over `groups` groups; the budget is out of the way unless asked for.
 
     `apart` shows all measures, so that none is folded into another.

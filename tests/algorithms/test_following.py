@@ -39,9 +39,14 @@ def amount(factor: str = "1", delta: int = 1) -> Figure:
 
 
 MEAN = Figure(
-    "v", 0, "mean", (Part(0, 120, Fraction(1)), Part(1, 120, Fraction(1))),
-    Fraction(0), Fraction(120), 900,
-)  # fmt: skip
+    "v",
+    0,
+    "mean",
+    (Part(0, 120, Fraction(1)), Part(1, 120, Fraction(1))),
+    Fraction(0),
+    Fraction(120),
+    900,
+)
 STOCK = (
     held(form(rows=1), 1, 0.08, 1),
     held(form(sum=1), 120, 0.11, 2),
@@ -50,9 +55,13 @@ STOCK = (
 
 
 def ask(
-    figure: Figure, forms: Mapping[int, Form], stock: Sequence[Held], margin: float | None = None,
-    confidence: float = 0.95, fresh: float = 1e-3,
-) -> Followed | None:  # fmt: skip
+    figure: Figure,
+    forms: Mapping[int, Form],
+    stock: Sequence[Held],
+    margin: float | None = None,
+    confidence: float = 0.95,
+    fresh: float = 1e-3,
+) -> Followed | None:
     accuracy = Accuracy(epsilon=100.0, confidence=confidence, margin=margin)
     task = Task(RUNS, (), TRUE, accuracy, figures=(figure,))
     return follow(task, figure, forms, stock, Prices(dict.fromkeys(forms, fresh), {}))

@@ -148,9 +148,7 @@ def test_few_are_missed_where_the_budget_ends_and_the_dead_are_out(record_proper
 
 def _asked(fnr: float, fpr: float, fdr: float) -> Accuracy:
     """The bounds of a cell; 1 is none."""
-    return replace(
-        FPR, fnr=fnr, fpr=fpr if fpr < 1 else UNBOUNDED, fdr=fdr if fdr < 1 else None
-    )  # fmt: skip
+    return replace(FPR, fnr=fnr, fpr=fpr if fpr < 1 else UNBOUNDED, fdr=fdr if fdr < 1 else None)
 
 
 @pytest.mark.parametrize("name", ["fnr-0.05-fpr-0.02-0-2", "fnr-0.05-fdr-0.02-75-2"])

@@ -23,8 +23,15 @@ HOSTILE = '"><script>alert(1)</script>\u202e&\x1b[2J'
 
 def made(count: int, key: str = "key", **more: object) -> Answer:
     rows = tuple((f"{key} {index}", 100 + index) for index in range(count))
-    return Answer(("disease", "n"), rows, ((None, 7.0),) * count, PRIVACY, raw=rows,
-                  confidence=0.95, **more)  # type: ignore[arg-type] # fmt: skip
+    return Answer(
+        ("disease", "n"),
+        rows,
+        ((None, 7.0),) * count,
+        PRIVACY,
+        raw=rows,
+        confidence=0.95,
+        **more,  # type: ignore[arg-type]
+    )
 
 
 @pytest.fixture

@@ -190,6 +190,4 @@ def test_a_row_that_takes_what_is_no_head_is_a_broken_chain(open_ledger: OpenLed
     book = ledger._log.book
     for taken in ((("a", 2),), (("b", 1),)):
         with pytest.raises(chain.BrokenChainError):
-            book.draft(
-                "reserved", time="t", units=5, hold=chain.Hold("u", "p", 1, 2, taken)
-            )  # fmt: skip
+            book.draft("reserved", time="t", units=5, hold=chain.Hold("u", "p", 1, 2, taken))

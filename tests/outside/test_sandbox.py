@@ -52,9 +52,21 @@ def rows(box: Sandbox, sql: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def test_values_come_back_as_they_went_in() -> None:
-    columns = [Column(f"c{i}", t) for i, t in enumerate(
-        ("DOUBLE", "DECIMAL(18,4)", "DATE", "TIMESTAMP", "VARCHAR", "BOOLEAN", "HUGEINT", "BIGINT")
-    )]  # fmt: skip
+    columns = [
+        Column(f"c{i}", t)
+        for i, t in enumerate(
+            (
+                "DOUBLE",
+                "DECIMAL(18,4)",
+                "DATE",
+                "TIMESTAMP",
+                "VARCHAR",
+                "BOOLEAN",
+                "HUGEINT",
+                "BIGINT",
+            )
+        )
+    ]
     given = [
         (0.1 + 0.2, Decimal("-12.3400"), date(2020, 2, 29), datetime(2020, 1, 1, 3, 4, 5, 678),
          "ä'\"\\\n漢", True, 2**100, -1),

@@ -175,9 +175,10 @@ def test_names_of_columns_do_not_clash_with_our_own() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 7)), max_size=60), st.integers(1, 5),
+    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 7)), max_size=60),
+    st.integers(1, 5),
     st.sampled_from([0, 58]),
-)  # fmt: skip
+)
 @settings(max_examples=60, deadline=None)
 def test_the_cut_is_the_hash_of_the_last_row_that_stays(
     rows: list[tuple[int, int]], most: int, shift: int

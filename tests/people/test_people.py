@@ -67,9 +67,10 @@ def test_every_source_is_bounded(tmp_path: Path, kind: str) -> None:
     assert sum(one) == sum(same) == len(per_person)
 
 
-@pytest.mark.parametrize("algorithm", [
-    name if name in ("probe", "ladder") else pytest.param(name, marks=SLOW) for name in NAMES
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "algorithm",
+    [name if name in ("probe", "ladder") else pytest.param(name, marks=SLOW) for name in NAMES],
+)
 def test_every_algorithm_answers_for_people(tmp_path: Path, algorithm: str) -> None:
     """Ward A has many people, B few: clear cases at a loss within the limit."""
     rows: list[Visit] = [(p, "A", 50, f"n{i}") for p in range(3000) for i in range(3)]

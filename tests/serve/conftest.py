@@ -192,10 +192,20 @@ class Process:
 
     def __init__(self, clinic: Path, *words: str) -> None:
         self.running = subprocess.Popen(
-            [sys.executable, "-m", "probe_sql", "serve", str(clinic / "clinic.duckdb"),
-             "--port", "0", *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "probe_sql",
+                "serve",
+                str(clinic / "clinic.duckdb"),
+                "--port",
+                "0",
+                *words,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert self.running.stdout is not None
         line = self.running.stdout.readline()
         found = re.fullmatch(r"listening on 127.0.0.1:(\d+), database clinic\n", line)

@@ -19,8 +19,11 @@ def psql(served: Running, *commands: str) -> subprocess.CompletedProcess[str]:
     words = [word for command in commands for word in ("-c", command)]
     return subprocess.run(
         ["psql", served.address(), "-X", "-A", "-t", *words],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 @pytest.mark.parametrize(("value", "kind"), [

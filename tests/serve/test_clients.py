@@ -82,8 +82,11 @@ def test_psql_lists_describes_asks_fails_and_is_cancelled(address: str) -> None:
     words = [word for command in (*commands, *last) for word in ("-c", command)]
     ended = subprocess.run(
         ["psql", address, "-X", "-A", "-t", *words],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert ("SSL connection" in ended.stdout) == ("require" in address)
     assert "public|patients|table|owner" in ended.stdout
     assert "cost|numeric|||" in ended.stdout
@@ -135,9 +138,13 @@ def test_asyncpg_asks_in_binary_and_cancels(server: Process, tls: str) -> None:
 
     async def scene() -> None:
         db = await asyncpg.connect(
-            host="127.0.0.1", port=server.port, user="maria", database="clinic",
-            password=PASSWORD, ssl=tls,
-        )  # fmt: skip
+            host="127.0.0.1",
+            port=server.port,
+            user="maria",
+            database="clinic",
+            password=PASSWORD,
+            ssl=tls,
+        )
         query = """
             SELECT disease, admitted, count(*) AS n FROM patients
             WHERE admitted = $1 AND gender = $2 GROUP BY 1, 2 HAVING count(*) > $3
@@ -198,8 +205,11 @@ def test_pgcli_asks_and_lists_tables(server: Process, tls: str, tmp_path: Path) 
     ended = subprocess.run(
         [program, address, "-c", WARDS, "-c", r"\dt", "-c", WRONG],
         env={**os.environ, "PGPASSWORD": PASSWORD, "HOME": str(tmp_path)},
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     said = ended.stdout + ended.stderr
     for word in ("| D ", "patients", "there is no column 'x'"):
         assert word in said, said
@@ -217,8 +227,11 @@ def test_jdbc_inspects_asks_reads_in_parts_and_cancels(server: Process, tls: str
     )
     ended = subprocess.run(
         ["java", "-cp", str(JDBC), str(DATA / "Ask.java"), address, ENDLESS],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     said = ended.stdout.splitlines()
     assert said[:4] == ["table diseases", "table patients", "column numeric", "key name"]
     assert said.count("answer common cold") == 7, ended.stderr
@@ -261,9 +274,13 @@ def test_node_asks_with_parameters(server: Process, tls: str) -> None:
     if looked.returncode:
         pytest.skip("node has no package pg")
     ended = subprocess.run(
-        ["node", "-e", NODE, str(server.port), tls, ENDLESS], env=known,
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        ["node", "-e", NODE, str(server.port), tls, ENDLESS],
+        env=known,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert ended.stdout.splitlines() == [
         "true",
         '[{"table_name":"diseases"},{"table_name":"patients"}]',

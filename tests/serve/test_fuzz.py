@@ -58,7 +58,7 @@ def any_message(chance: random.Random) -> tuple[bytes, bool]:
             lambda: raw.message("H"),
             lambda: raw.message(chance.choice("cdfF"), chance.randbytes(5)),
         )
-    )()  # fmt: skip
+    )()
     spoiled = chance.random()
     if spoiled < 0.005:
         return made[: chance.randrange(len(made) + 1)] + chance.randbytes(3), False
@@ -116,9 +116,12 @@ def test_no_order_of_messages_breaks_the_server_or_gets_an_answer_for_nothing(
     with psycopg.connect(served.address(), autocommit=True) as db:
         before = db.execute("SHOW probe.remaining").fetchone()
         seen = fuzz(
-            served.host, served.port, 3000, random.Random(20),
+            served.host,
+            served.port,
+            3000,
+            random.Random(20),
             lambda client: client.log_in("maria", PASSWORD),
-        )  # fmt: skip
+        )
         assert db.execute("SHOW probe.remaining").fetchone() == before
     assert seen.charged == []
     check(seen, served.log)
@@ -135,9 +138,8 @@ def test_a_long_fuzz_leaves_the_server_whole_its_memory_bounded_and_its_sums_rig
     monkeypatch.setattr("tests.serve.test_fuzz.TEXTS", (*TEXTS, *asked))
     server = started("--no-login")
     seen = fuzz(
-        "127.0.0.1", server.port, MESSAGES, random.Random(21),
-        lambda client: client.enter("maria"),
-    )  # fmt: skip
+        "127.0.0.1", server.port, MESSAGES, random.Random(21), lambda client: client.enter("maria")
+    )
     with server.connect() as db:
         assert db.execute("SELECT 1").fetchone() == (1,)
     status = Path(f"/proc/{server.running.pid}/status").read_text()

@@ -99,8 +99,11 @@ def test_what_cannot_be_started_says_why(clinic: Path) -> None:
     (clinic / "clinic.toml").chmod(0o644)
     ended = subprocess.run(
         [sys.executable, "-m", "probe_sql", "serve", str(clinic / "clinic.duckdb")],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert ended.returncode == 1
     assert "can be read by others" in ended.stderr
     assert "fix: chmod go=" in ended.stderr
@@ -178,10 +181,21 @@ def test_kill_9_during_a_scan_loses_no_charge(clinic: Path, started: Started) ->
     with started().connect() as db:
         assert remaining(db) == 9.75  # the price of a scan that died
     ledger = subprocess.run(
-        [sys.executable, "-m", "probe_sql", "ledger", str(clinic / "clinic.duckdb"),
-         "--format", "csv"],
-        capture_output=True, text=True, check=True, timeout=60, env={**os.environ},
-    ).stdout  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "probe_sql",
+            "ledger",
+            str(clinic / "clinic.duckdb"),
+            "--format",
+            "csv",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ},
+    ).stdout
     assert "died" in ledger
 
 
@@ -201,8 +215,11 @@ def test_the_unit_file_is_in_order() -> None:
     unit = Path(__file__).parent.parent.parent / "docs" / "files" / "probe-sql.service"
     ended = subprocess.run(
         ["systemd-analyze", "verify", str(unit)],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert (ended.returncode, ended.stderr) == (0, "")
 
 

@@ -100,10 +100,14 @@ class Queries:
         if depth and self._some(0.45):
             left, right = self.condition(table, depth - 1), self.condition(table, depth - 1)
             return self._one(
-                f"({left} AND {right})", f"({left} OR {right})", f"NOT ({left})",
-                f"NOT ({left} OR NOT {right})", f"({left}) IS NOT TRUE", f"({left}) IS NULL",
+                f"({left} AND {right})",
+                f"({left} OR {right})",
+                f"NOT ({left})",
+                f"NOT ({left} OR NOT {right})",
+                f"({left}) IS NOT TRUE",
+                f"({left}) IS NULL",
                 f"CASE WHEN {left} THEN {right} ELSE {x} > 2 END",
-            )  # fmt: skip
+            )
         words = [
             f"{x} > {k(0, 8)}", f"{x} <= {k(3, 11)}", f"{x} BETWEEN {k(0, 4)} AND {k(5, 12)}",
             f"{x} NOT BETWEEN {k(0, 5)} AND 6", f"{x} IN (2, 3, 5, {k(6, 12)})",
@@ -130,12 +134,18 @@ class Queries:
         """An aggregate, whose value is exact where there is no noise."""
         x = NUMBER[table]
         return self._one(
-            "count(*)", f"count({x})", f"sum({x})",
+            "count(*)",
+            f"count({x})",
+            f"sum({x})",
             f"count(*) FILTER (WHERE {self.condition(table, 1)})",
             f"sum(CASE WHEN {self.condition(table, 1)} THEN 1 ELSE 0 END)",
-            f"sum({x}) FILTER (WHERE {self.condition(table, 0)})", "count(*) * 2 + 1",
-            f"sum({x} + lvl)", f"count(nullif({x}, 4))", f"count_if({x} > 3)", "sum(lvl)",
-        )  # fmt: skip
+            f"sum({x}) FILTER (WHERE {self.condition(table, 0)})",
+            "count(*) * 2 + 1",
+            f"sum({x} + lvl)",
+            f"count(nullif({x}, 4))",
+            f"count_if({x} > 3)",
+            "sum(lvl)",
+        )
 
     def block(self, table: str = "", keys: Sequence[str] = (), having: bool = True) -> str:
         """A block with these keys and a number n."""
@@ -154,17 +164,25 @@ class Queries:
         """A condition on groups."""
         if depth and self._some(0.5):
             left, right = self.having(depth - 1), self.having(depth - 1)
-            return self._one(f"{left} AND {right}", f"({left} OR {right})", f"NOT ({left})",
-                             f"NOT ({left} AND {right})")  # fmt: skip
+            return self._one(
+                f"{left} AND {right}",
+                f"({left} OR {right})",
+                f"NOT ({left})",
+                f"NOT ({left} AND {right})",
+            )
         few = self._random.randint(3, 60)
         return self._one(
-            f"count(*) > {few}", f"count(*) <= {3 * few}", f"count(*) BETWEEN {few} AND {4 * few}",
-            "ward <> 'A'", "ward IN ('A', 'B', 'C')", f"count(*) <> {few}",
+            f"count(*) > {few}",
+            f"count(*) <= {3 * few}",
+            f"count(*) BETWEEN {few} AND {4 * few}",
+            "ward <> 'A'",
+            "ward IN ('A', 'B', 'C')",
+            f"count(*) <> {few}",
             f"count(*) > (SELECT max(beds) FROM wards WHERE beds > {self._one('4', '1000')})",
             f"count(*) NOT IN (SELECT beds FROM wards WHERE beds > {self._one('4', '1000')})",
             "count(*) NOT IN (SELECT beds FROM wards)",
             "count(*) * 3 > (SELECT count(*) FROM visits)",
-        )  # fmt: skip
+        )
 
     def _where(self, table: str) -> str:
         return f" WHERE {self.condition(table)}" if self._some(0.6) else ""
@@ -178,7 +196,10 @@ class Queries:
         rows = self._one("stays", "visits")
         some = self.condition(rows)
         return self._one(
-            self.block(keys=["ward"]), self.block(keys=["lvl"], having=False), self.block(), two,
+            self.block(keys=["ward"]),
+            self.block(keys=["lvl"], having=False),
+            self.block(),
+            two,
             f"SELECT ward, n, n * 2 AS m FROM ({a}) q WHERE n > 20",
             f"SELECT hall, sum(n), count(*) FROM ({a}) q JOIN wards USING (ward) GROUP BY hall",
             f"WITH a AS ({a}), b AS ({b}) SELECT ward, a.n, b.n, a.n - b.n FROM a JOIN b"
@@ -222,7 +243,7 @@ class Queries:
             f" WHERE {some} GROUP BY floor",
             f"SELECT w.ward, count(s.lvl) AS n FROM wards w LEFT JOIN {rows} s ON s.ward = w.ward"
             f" AND s.lvl < 3 GROUP BY w.ward",
-        )  # fmt: skip
+        )
 
 
 class Exact:

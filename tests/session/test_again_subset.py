@@ -84,8 +84,11 @@ def test_other_conditions_are_other_questions(
 
 
 def test_a_subset_of_what_follows_and_the_other_way_round(db: Connection) -> None:
-    ask(db, "SELECT ward, sum(age) AS s, count(*) AS n FROM patients GROUP BY ward",
-        margin={"s": 2000, "n": 20})  # fmt: skip
+    ask(
+        db,
+        "SELECT ward, sum(age) AS s, count(*) AS n FROM patients GROUP BY ward",
+        margin={"s": 2000, "n": 20},
+    )
     ratio = "SELECT ward, sum(age) / count(*) AS r FROM patients GROUP BY ward HAVING ward = 'B'"
     spent = db.budget.spent
     assert len(ask(db, ratio, margin=3).rows) == 1

@@ -46,8 +46,9 @@ def table() -> pa.Table:
     cents = rng.integers(-500, 7_000, n)
     return pa.table(
         {
-            "i": pa.array([None, -(2**31), 2**31 - 1, *rng.integers(-20, 140, n - 3).tolist()],
-                          pa.int32()),
+            "i": pa.array(
+                [None, -(2**31), 2**31 - 1, *rng.integers(-20, 140, n - 3).tolist()], pa.int32()
+            ),
             "d": pa.array([Decimal(int(c)) / 100 for c in cents], pa.decimal128(12, 2)),
             "x": pa.array([None, *x[1:].tolist()]),
             "f": pa.array(f),
@@ -55,7 +56,7 @@ def table() -> pa.Table:
             "s": pa.array(rng.integers(0, 10**9, n) * 10**6, pa.timestamp("us")),
             "w": pa.array(rng.choice(["A", "B", "C"], n)),
         }
-    )  # fmt: skip
+    )
 
 
 ROWS = table()

@@ -46,8 +46,10 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reshaped")
     (folder / "policy.toml").write_text(POLICY)
     with duckdb.connect(str(folder / "clinic.duckdb")) as db:
-        db.execute("CREATE TABLE wards AS SELECT * FROM (VALUES ('A', 10), ('B', 20), ('C', 20), "
-                   "('D', NULL)) t(ward, beds)")  # fmt: skip
+        db.execute(
+            "CREATE TABLE wards AS SELECT * FROM (VALUES ('A', 10), ('B', 20), ('C', 20), "
+            "('D', NULL)) t(ward, beds)"
+        )
         db.execute(
             "CREATE TABLE stays AS SELECT ['A','B','C'][1 + i % 3] AS ward, "
             "CASE WHEN i % 3 = 2 OR i % 2 = 0 THEN 'F' ELSE 'M' END AS sex, "
@@ -129,8 +131,9 @@ def alike(found: Any, exact: Any) -> bool:
 
 @pytest.mark.parametrize("sql", SAME)
 def test_the_answer_is_that_of_the_text(sql: str, clinic: Path, private: Connection) -> None:
-    plain = sql.replace("seen LIKE", "CAST(seen AS VARCHAR) LIKE").replace("substr(seen", "substr("
-            "CAST(seen AS VARCHAR)")  # fmt: skip
+    plain = sql.replace("seen LIKE", "CAST(seen AS VARCHAR) LIKE").replace(
+        "substr(seen", "substr(CAST(seen AS VARCHAR)"
+    )
     with duckdb.connect(str(clinic / "clinic.duckdb"), read_only=True) as db:
         exact = db.execute(plain).fetchall()
     answer = private.sql(sql)
@@ -176,8 +179,9 @@ def test_each_set_is_charged_by_itself_and_what_is_not_bounded_is_said(
     private: Connection,
 ) -> None:
     before = private.budget.spent
-    sets = private.sql("SELECT ward, count(*) FROM stays GROUP BY CUBE (ward, sex)"
-                  " WITH ACCURACY (epsilon = 2)")  # fmt: skip
+    sets = private.sql(
+        "SELECT ward, count(*) FROM stays GROUP BY CUBE (ward, sex) WITH ACCURACY (epsilon = 2)"
+    )
     assert isinstance(sets, Answer)
     assert sets.blocks is not None
     assert len(sets.blocks) == 4

@@ -138,8 +138,11 @@ def test_text_that_equals_every_other_is_planned_and_recorded_as_what_it_is(
         db.sql(Chameleon(other))
         assert [entry.sql for entry in db.ledger()] == [CHEAP, other]
         first, second = (
-            db.plan("SELECT disease FROM patients WHERE disease = ? GROUP BY disease HAVING"
-                    " count(*) > 1", [Chameleon(value)])
+            db.plan(
+                "SELECT disease FROM patients WHERE disease = ? GROUP BY disease HAVING"
+                " count(*) > 1",
+                [Chameleon(value)],
+            )
             for value in ("a", "b")
-        )  # fmt: skip
+        )
         assert first is not second

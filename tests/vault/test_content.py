@@ -84,8 +84,9 @@ def test_the_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     assert key == content_key(ledger) is not None
     folder = tmp_path / "x.ledger.content"
     assert (folder.stat().st_mode & 0o777, (folder / "key").stat().st_mode & 0o777) == (
-        0o700, 0o600,
-    )  # fmt: skip
+        0o700,
+        0o600,
+    )
     (folder / "key").write_text("no number")
     assert content_key(ledger) is None
     assert content_key(tmp_path / "no folder" / "x.ledger") is None

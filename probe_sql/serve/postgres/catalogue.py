@@ -131,16 +131,20 @@ class Facts:
                 "values": {str(n): _packed(values[n - 1]) for n in given.parameters},
                 "own": [
                     _own("probe_budget", _BUDGET, _budget_rows(budget)),
-                    _own("probe_ledger", _LEDGER, [
-                        (e.number, e.time, e.analyst, e.sql, e.outcome, e.reserved, e.charged)
-                        for e in entries
-                    ]),
+                    _own(
+                        "probe_ledger",
+                        _LEDGER,
+                        [
+                            (e.number, e.time, e.analyst, e.sql, e.outcome, e.reserved, e.charged)
+                            for e in entries
+                        ],
+                    ),
                 ],
                 "rows": MOST_ROWS,
                 "size": MOST_BYTES,
             },
             stop,
-        )  # fmt: skip
+        )
         if "error" in answer:
             raise _refused(answer["error"], str(answer.get("message", "")))
         columns = [(str(name), str(type_)) for name, type_ in answer["columns"]]

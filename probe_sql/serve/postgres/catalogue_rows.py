@@ -54,8 +54,9 @@ class _Lines:
         for oid, name in ((_PUBLIC, "public"), (_CATALOGUE, "pg_catalog"),
                           (_STANDARD, "information_schema")):  # fmt: skip
             self._insert("pgc.pg_namespace", oid=oid, nspname=name, nspowner=10)
-            self._insert("std.schemata", catalog_name=database, schema_name=name,
-                         schema_owner="owner")  # fmt: skip
+            self._insert(
+                "std.schemata", catalog_name=database, schema_name=name, schema_owner="owner"
+            )
         for oid, (name, shown, array, category) in _TYPES.items():
             size = types.SIZES.get(oid, -1)
             self._type(oid, name, category, size, array=array)
@@ -81,8 +82,9 @@ class _Lines:
         for number, table in enumerate(tables.values()):
             self._table(_FIRST + 10 * number, database, table)
 
-    def _type(self, oid: int, name: str, category: str, size: int, array: int = 0,
-              element: int = 0) -> None:  # fmt: skip
+    def _type(
+        self, oid: int, name: str, category: str, size: int, array: int = 0, element: int = 0
+    ) -> None:
         self._insert("pgc.pg_type", oid=oid, typname=name, typnamespace=_CATALOGUE, typowner=10,
                      typlen=size, typbyval=0 < size <= 8, typtype="b", typcategory=category,
                      typispreferred=False, typisdefined=True, typdelim=",", typrelid=0,
@@ -115,16 +117,18 @@ class _Lines:
                      tableowner="owner", hasindexes=public, hasrules=False, hastriggers=False,
                      rowsecurity=False)  # fmt: skip
         names = {"table_catalog": database, "table_schema": "public", "table_name": table.name}
-        self._insert("std.tables", **names, table_type="BASE TABLE", is_insertable_into="NO",
-                     is_typed="NO")  # fmt: skip
+        self._insert(
+            "std.tables", **names, table_type="BASE TABLE", is_insertable_into="NO", is_typed="NO"
+        )
         self._describe(oid, 0, _told(table))
         for number, column in enumerate(table.columns.values(), start=1):
             self._column(oid, number, names, kind, column)
         if isinstance(table, PublicTable):
             self._key(oid, names, table)
 
-    def _column(self, oid: int, number: int, names: Mapping[str, str], kind: str,
-                column: Column) -> None:  # fmt: skip
+    def _column(
+        self, oid: int, number: int, names: Mapping[str, str], kind: str, column: Column
+    ) -> None:
         type_ = types.oid_of(column.type)
         shown = _TYPES[type_][1]
         use = use_of(column, kind == "public")
@@ -139,8 +143,14 @@ class _Lines:
                      is_nullable="YES", data_type=shown, udt_catalog=names["table_catalog"],
                      udt_schema="pg_catalog", udt_name=_TYPES[type_][0], is_identity="NO",
                      is_generated="NEVER", is_updatable="NO")  # fmt: skip
-        self._insert("own.columns", table_name=names["table_name"], column_name=column.name,
-                     data_type=shown, kind=kind, use=use)  # fmt: skip
+        self._insert(
+            "own.columns",
+            table_name=names["table_name"],
+            column_name=column.name,
+            data_type=shown,
+            kind=kind,
+            use=use,
+        )
         self._describe(oid, number, use)
 
     def _key(self, oid: int, names: Mapping[str, str], table: PublicTable) -> None:
@@ -176,15 +186,27 @@ class _Lines:
                          attinhcount=0, attcollation=0)  # fmt: skip
         key = {"constraint_catalog": names["table_catalog"], "constraint_schema": "public",
                "constraint_name": name}  # fmt: skip
-        self._insert("std.table_constraints", **names, **key, constraint_type="PRIMARY KEY",
-                     is_deferrable="NO", initially_deferred="NO")  # fmt: skip
+        self._insert(
+            "std.table_constraints",
+            **names,
+            **key,
+            constraint_type="PRIMARY KEY",
+            is_deferrable="NO",
+            initially_deferred="NO",
+        )
         for position, column in enumerate(table.key, start=1):
-            self._insert("std.key_column_usage", **names, **key, column_name=column,
-                         ordinal_position=position)  # fmt: skip
+            self._insert(
+                "std.key_column_usage",
+                **names,
+                **key,
+                column_name=column,
+                ordinal_position=position,
+            )
 
     def _describe(self, oid: int, number: int, text: str) -> None:
-        self._insert("pgc.pg_description", objoid=oid, classoid=1259, objsubid=number,
-                     description=text)  # fmt: skip
+        self._insert(
+            "pgc.pg_description", objoid=oid, classoid=1259, objsubid=number, description=text
+        )
 
 
 def _told(table: Table | PublicTable) -> str:

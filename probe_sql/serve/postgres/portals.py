@@ -54,9 +54,10 @@ def in_order(given: Statement, values: Sequence[Any]) -> tuple[Any, ...]:
     missing = [number for number in given.parameters if not 0 < number <= len(values)]
     if missing:
         raise Complaint(
-            "42P02", f"there is no value for ${missing[0]}",
+            "42P02",
+            f"there is no value for ${missing[0]}",
             fix="bind it, or write the value into the query",
-        )  # fmt: skip
+        )
     return tuple(values[number - 1] for number in given.parameters)
 
 

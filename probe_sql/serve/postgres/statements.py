@@ -324,8 +324,9 @@ def read_call(given: Statement, values: Sequence[Any]) -> str:
             fix="CALL probe.unlock('maria')",
         )
     if [token.text for token in (*rest[:1], *rest[2:])] != ["(", ")"] or rest[1].kind not in (
-        "string", "parameter",
-    ):  # fmt: skip
+        "string",
+        "parameter",
+    ):
         raise SqlError("probe.unlock takes a user's name", fix="CALL probe.unlock('maria')")
     if rest[1].kind == "string":
         return rest[1].value

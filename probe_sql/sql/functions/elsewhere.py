@@ -196,8 +196,9 @@ def _date_diff(given: Arguments) -> exp.Expr | None:
     """BigQuery's DATE_DIFF(a, b, unit)."""
     if len(given) != 3 or _bare(given[2]) not in _DAYS or _written(given[0]):
         return None
-    return exp.DateDiff(this=given[0], expression=given[1],
-                        unit=exp.Var(this=_bare(given[2]).upper()))  # fmt: skip
+    return exp.DateDiff(
+        this=given[0], expression=given[1], unit=exp.Var(this=_bare(given[2]).upper())
+    )
 
 
 def _bigquery_trunc(given: Arguments) -> exp.Expr | None:

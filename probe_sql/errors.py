@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from probe_sql.text import plural, visible, visible_lines
@@ -232,7 +233,12 @@ class LedgerError(OperationalError):
 
 
 class BudgetExhausted(OperationalError):
-    """The remaining budget does not cover the query; nothing was drawn or charged."""
+    """The remaining budget does not cover the query; nothing was drawn or charged.
+
+    `days` are those of a question about less, whose periods have enough, where a period has not.
+    """
+
+    days: tuple[date, date] | None = None
 
 
 class Stopped(OperationalError):

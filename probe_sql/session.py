@@ -23,6 +23,7 @@ from probe_sql.cursor import CommonConnection
 from probe_sql.database import Database, open_database
 from probe_sql.elapsed import elapsed
 from probe_sql.errors import (
+    BudgetExhausted,
     InterfaceError,
     Interrupted,
     Refused,
@@ -225,7 +226,10 @@ class Connection(CommonConnection):
     def _check_budget(self, plan: Plan) -> None:
         """Refuse what the ledger would refuse, before anything else is worked out."""
         asked, release = Loss.asked(plan.accuracy.epsilon), plan.release_loss
-        self._database.ledger.admit(self.analyst, asked)
+        try:
+            self._database.ledger.admit(self.analyst, asked, plan.paid.pays)
+        except BudgetExhausted as error:
+            raise plan.narrower(error)  # noqa: B904 - the same error, with what would work
         if release >= asked:
             raise SqlError(
                 f"the values of the SELECT list alone cost epsilon {release.epsilon:.4g}",
@@ -238,7 +242,7 @@ class Connection(CommonConnection):
     ) -> Answer:
         privacy = Privacy(
             charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
-            plan.algorithm, self.budget.remaining, outcome.guarantee.text,
+            plan.algorithm, self._left(plan).remaining, outcome.guarantee.text,
             unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
             trace=outcome.trace, fdr=outcome.guarantee.fdr,
             sentence=_sentence(plan, outcome, replayed), replay=replayed,
@@ -318,6 +322,11 @@ class Connection(CommonConnection):
         sharper = again.sharper(plan, groups) if free is None else None
         offer = again.offer(plan, groups) if free is None else None
         return replace(explain(plan, groups, free), sharper=sharper, offer=offer)
+
+    def _left(self, plan: Plan) -> BudgetState:
+        """The budget as it is for one question: of the periods that it pays."""
+        self._open()
+        return self._database.ledger.state(self.analyst, plan.paid.pays)
 
     @property
     def budget(self) -> BudgetState:

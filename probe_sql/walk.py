@@ -72,7 +72,7 @@ def walk(
     """
     ledger = database.ledger
     asked, taken = Loss.asked(plan.accuracy.epsilon), () if keeping is None else keeping.taken
-    receipt = ledger.reserve(analyst, asked, sql=plan.query.sql, taken=taken)
+    receipt = ledger.reserve(analyst, asked, sql=plan.query.sql, taken=taken, pays=plan.paid.pays)
     with contextlib.ExitStack() as stack:
         meter: VaultMeter | None = None
         stop: Stopped | None = None

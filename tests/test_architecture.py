@@ -33,6 +33,7 @@ ROOMS = (
     "errors",
     "arguments",
     "types",
+    "periods",
     "faults",
     "loss",
     "logic",

@@ -45,9 +45,9 @@ class Asker:
 
         Those whose answers are kept cost nothing.
         """
-        asked = [Loss.asked(p.accuracy.epsilon) for p in plans if not self._kept(p)]
+        asked = [(Loss.asked(p.accuracy.epsilon), p.paid.pays) for p in plans if not self._kept(p)]
         if asked:
-            self.database.ledger.admit(self.analyst, sum(asked, Loss.NOTHING))
+            self.database.ledger.admit_all(self.analyst, asked)
 
     def _kept(self, plan: Plan) -> bool:
         """Whether the answer would be given again, free."""

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.heads import Heads, Taken
 from probe_sql.ledger.kept import Kept, Note
+from probe_sql.periods import EVERYTHING, Pays
 
 START_HASH = "0" * 64
 SNAPSHOT_EVERY = 4096
@@ -32,7 +33,8 @@ class Hold:
 
     `user` is the operating system's, `process` names the lock that the process holds while
     it lives. An unsuccessful end costs `failure` units, any other at least `least`. `taken` are
-    the heads from which it may go on, which nobody else has meanwhile.
+    the heads from which it may go on, which nobody else has meanwhile, `pays` the days whose
+    periods it is charged to.
     """
 
     user: str
@@ -40,18 +42,29 @@ class Hold:
     least: int
     failure: int
     taken: Taken = ()
+    pays: Pays = EVERYTHING
 
     def dump(self) -> str:
-        """As text for the log; nothing is said of heads where none is taken."""
-        said = asdict(self)
-        return json.dumps(said if said.pop("taken") == () else asdict(self), sort_keys=True)
+        """As text for the log; nothing is said of heads where none is taken, nor of all days."""
+        said: dict[str, object] = {
+            "user": self.user,
+            "process": self.process,
+            "least": self.least,
+            "failure": self.failure,
+        }
+        if self.taken:
+            said["taken"] = self.taken
+        if self.pays != EVERYTHING:
+            said["pays"] = self.pays.dump()
+        return json.dumps(said, sort_keys=True)
 
     @classmethod
     def load(cls, text: str) -> Hold:
         """Inverse of `dump`."""
         said = json.loads(text)
         taken = tuple((chain, number) for chain, number in said.pop("taken", ()))
-        return cls(**said, taken=taken)
+        pays = Pays.load(said.pop("pays")) if "pays" in said else EVERYTHING
+        return cls(**said, taken=taken, pays=pays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,11 @@ class Open:
     def taken(self) -> Taken:
         """The heads that it took."""
         return () if self.hold is None else self.hold.taken
+
+    @property
+    def pays(self) -> Pays:
+        """The days whose periods it is charged to."""
+        return EVERYTHING if self.hold is None else self.hold.pays
 
     def without_heads(self) -> Open:
         """The same, once nothing may be gone on from any more."""
@@ -166,10 +184,20 @@ class Book:
     heads: Heads = field(default_factory=Heads)
     allowed: Allowance | None = None  # the owner's latest entry
     nameless: int = 0  # units that were forgotten with whose they were
+    dated: dict[Pays, int] = field(default_factory=dict)  # units that are of some days alone
 
     def spent_by(self, analyst: str | None) -> int:
         """Units charged to one analyst."""
         return self.analysts.get(analyst, 0)
+
+    @property
+    def undated(self) -> int:
+        """Units that every period has spent.
+
+        Privacy: all but those that say of which days they are, so what is not understood to be of
+        some days counts for all: what older versions wrote, and what was carried over.
+        """
+        return self.spent - sum(self.dated.values())
 
     def draft(
         self,
@@ -259,6 +287,7 @@ class Book:
             hold = None if row.hold is None else Hold.load(row.hold)
             state: Literal["scanning", "drawing"] = "drawing" if hold is None else "scanning"
             self.open[row.number] = held = Open(row.analyst, row.units, state, hold)
+            self._date(held.pays, row.units)
             there = hold is None or self.heads.take(hold.taken)
             return there and self.retired is None and row.units >= held.floor("failed")
         if row.event == "adopted":
@@ -289,6 +318,7 @@ class Book:
         else:
             outcome = row.outcome or ""
             change = row.units - before.units
+            self._date(before.pays, change)
             possible = outcome in OUTCOMES and before.floor(outcome) <= row.units <= before.units
             if outcome == "died":
                 possible = possible and before.state == "scanning"
@@ -300,6 +330,11 @@ class Book:
             if row.answer is not None:
                 possible = self._keep(row, before) and possible
         return change, possible and row.analyst == before.analyst
+
+    def _date(self, pays: Pays, change: int) -> None:
+        """Change what is charged to some days alone."""
+        if pays != EVERYTHING:
+            self.dated[pays] = self.dated.get(pays, 0) + change
 
     def _keep(self, row: Row, before: Open) -> bool:
         """An answer comes in, and others of the same analyst make room; whether that can be."""
@@ -327,6 +362,7 @@ class Book:
             Heads(dict(self.heads.found)),
             self.allowed,
             self.nameless,
+            dict(self.dated),
         )
 
     def by_analyst(self) -> list[tuple[str | None, int]]:
@@ -358,6 +394,9 @@ class Book:
             said["allowed"] = self.allowed.dump()
         if self.nameless:
             said["nameless"] = self.nameless
+        if self.dated:
+            known = sorted(self.dated.items(), key=lambda item: item[0].key)
+            said["dated"] = [[pays.dump(), units] for pays, units in known]
         return json.dumps(said)
 
     @classmethod
@@ -385,6 +424,7 @@ class Book:
                 heads=Heads(dict(said.get("heads", ()))),
                 allowed=Allowance.load(said["allowed"]) if "allowed" in said else None,
                 nameless=said.get("nameless", 0),
+                dated={Pays.load(pays): units for pays, units in said.get("dated", ())},
             )
         except (TypeError, ValueError, KeyError) as error:
             raise BrokenChainError(f"row {row.seq} is malformed") from error

@@ -7,10 +7,13 @@ import sqlite3
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from probe_sql.errors import BudgetExhausted, LedgerError, Stopped
+from probe_sql.ledger.dated import PeriodLimit
 from probe_sql.loss import Loss
+from probe_sql.periods import Span, condition, first_of, name_of
 from probe_sql.text import limit
 
 _RESTORE = (
@@ -255,14 +258,51 @@ def stopped(user: str, charged: float | None = None) -> Stopped:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """The period in which too little is left, by its first day: None where all are meant.
+
+    `enough` are the days of periods that have enough, `within` says whether the question pays them.
+    """
+
+    limit: PeriodLimit
+    day: date | None
+    enough: Span | None
+    within: bool
+
+    @property
+    def whose(self) -> str:
+        """Whose budget does not suffice."""
+        column, every = self.limit.column, self.limit.every
+        if self.day is None:
+            return f"each {every} of {column}"
+        return f"the {every} {name_of(first_of(self.day, every), every)} of {column}"
+
+    @property
+    def fix(self) -> str:
+        """Which dates could be asked about instead, where there are some."""
+        if self.enough is None:
+            return ""
+        dates = condition(self.limit.column, self.enough)
+        return f"ask about {'these' if self.within else 'other'} dates alone, {dates}; or "
+
+
 def exhausted(
-    *, asked: Loss, left: Loss, failure: Loss, analyst: str | None, withheld: bool = False
+    *,
+    asked: Loss,
+    left: Loss,
+    failure: Loss,
+    analyst: str | None,
+    withheld: bool = False,
+    period: Shortage | None = None,
 ) -> BudgetExhausted:
     """The error for a query above the budget that is left; `analyst` where it is their own.
 
-    `withheld`: the policy allows more than the ledger's entry does.
+    `withheld`: the policy allows more than the ledger's entry does. `period`: what is left is that
+    of a period.
     """
     whose = "the database" if analyst is None else f"the analyst {analyst!r}"
+    whose = whose if period is None else period.whose
     if not left.units:
         fix = "the budget is spent; only the owner of the data may raise it"
     elif left < failure:
@@ -277,12 +317,16 @@ def exhausted(
     if withheld:
         fix += "; the policy allows more than the ledger's entry does, and the smaller of the two"
         fix += " holds until the owner runs `probe-sql ledger DB --budget`"
-    return BudgetExhausted(
+    if period is not None:
+        fix = period.fix + fix.removeprefix("none: ")
+    error = BudgetExhausted(
         f"the query may cost epsilon {_told(asked)}, and {_told(left)} of the budget of {whose}"
         " remains",
         why="nothing was drawn and nothing was charged",
         fix=fix,
     )
+    error.days = period.enough if period is not None and period.within else None
+    return error
 
 
 def _told(loss: Loss) -> str:

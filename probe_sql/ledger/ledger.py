@@ -25,6 +25,7 @@ from probe_sql.ledger.store import as_ledger_error
 from probe_sql.ledger.takeover import take_over
 from probe_sql.ledger.values import OWNERS, BudgetState, Entry, Receipt, issue
 from probe_sql.loss import Loss
+from probe_sql.periods import EVERYTHING, Pays
 from probe_sql.policy.model import REUSE, Budget, Reuse
 
 STOPPED = "stopped"
@@ -168,18 +169,30 @@ class Ledger:
 
     # --- spending --------------------------------------------------------------------
 
-    def admit(self, analyst: str | None, asked: Loss) -> None:
+    def admit(self, analyst: str | None, asked: Loss, pays: Pays = EVERYTHING) -> None:
         """Raise what `reserve` would raise now; nothing is charged."""
+        self.admit_all(analyst, [(self._price(asked), pays)])
+
+    def admit_all(self, analyst: str | None, asked: limits.Asked) -> None:
+        """Raise what reserving all of these would raise now; nothing is charged."""
         with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
-            self._admit(analyst, self._price(asked))
+            self._admit(analyst, asked)
 
     def reserve(
-        self, analyst: str | None, asked: Loss, *, sql: str, kind: str = "query", taken: Taken = ()
+        self,
+        analyst: str | None,
+        asked: Loss,
+        *,
+        sql: str,
+        kind: str = "query",
+        taken: Taken = (),
+        pays: Pays = EVERYTHING,
     ) -> Receipt:
         """Charge what is asked, or a failure where that costs more, durably, before the scan.
 
-        Returns the receipt of a hold that cannot draw yet. BudgetExhausted if it does not fit,
+        `pays` are the days whose periods are charged. Returns the receipt of a hold that cannot
+        draw yet. BudgetExhausted if it does not fit,
         Stopped if the user's scans have failed, LedgerError if it cannot be written, MovedError if
         not all of `taken`, which nobody has afterwards, are heads: then there is no receipt.
         """
@@ -190,7 +203,7 @@ class Ledger:
             process = self._presence.name()
         with self._log.store.transaction("IMMEDIATE"):
             self._log.catch_up()
-            allowance = self._admit(analyst, price)
+            allowance = self._admit(analyst, [(price, pays)])
             if not self._log.book.heads.has(taken):
                 raise MovedError
             least, failure = self._budget.least_price.units, self._budget.failure_price.units
@@ -203,7 +216,7 @@ class Ledger:
                 sql=storable(sql),
                 budget=allowance.total,
                 analyst_budget=(allowance.analysts or {}).get(analyst or ""),
-                hold=Hold(self._user, process, least, failure, taken),
+                hold=Hold(self._user, process, least, failure, taken, pays),
             )
             self._log.append(row, "reserve")
         self._follow("reserve")
@@ -314,11 +327,13 @@ class Ledger:
 
     # --- reading ---------------------------------------------------------------------
 
-    def state(self, analyst: str | None = None) -> BudgetState:
-        """What is left for `analyst`, or of the whole database; reservations count as spent."""
+    def state(self, analyst: str | None = None, pays: Pays = EVERYTHING) -> BudgetState:
+        """What is left for `analyst`, or of the whole database, to a question that `pays` so;
+        reservations count as spent."""
         with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
-            return limits.state(self._allowance(), self._log.book, analyst)
+            book, periods = self._log.book, self._budget.periods
+            return limits.state(self._allowance(), book, analyst, pays, periods)
 
     def entries(self) -> Iterator[Entry]:
         """All reservations in order, from a chain verified to its first row; for the owner."""
@@ -416,31 +431,16 @@ class Ledger:
     def _may_ask(self, analyst: str | None) -> None:
         """Raise unless the rules are in force and let `analyst` ask."""
         self._in_force()
-        listed = self._allowance().analysts
-        if listed is not None and analyst not in listed:
-            raise errors.unlisted(
-                analyst, by_policy=analyst in (self._budget.analysts or (analyst,))
-            )
+        limits.check_listed(self._budget, self._allowance(), analyst)
         if self._stopped():
             raise errors.stopped(self._user)
 
-    def _admit(self, analyst: str | None, price: Loss) -> Allowance:
-        """Raise unless `analyst` may ask, and spend `price` more; what may be spent in all."""
+    def _admit(self, analyst: str | None, asked: limits.Asked) -> Allowance:
+        """Raise unless `analyst` may ask, and spend that much more; what may be spent in all."""
         self._may_ask(analyst)
-        allowance = self._allowance()
-        state = limits.state(allowance, self._log.book, analyst)
-        if price.units > state.remaining_units:
-            own = state.analyst_remaining_units
-            raise errors.exhausted(
-                asked=price,
-                left=Loss(state.remaining_units),
-                failure=self._budget.failure_price,
-                analyst=analyst if own == state.remaining_units else None,
-                withheld=allowance != Allowance.of(self._budget),
-            )
-        limits.check_holds(
-            self._budget, self._log.book, self._user, price.units, self._presence.alive
-        )
+        allowance, book = self._allowance(), self._log.book
+        units = limits.admit(self._budget, allowance, book, analyst, asked)
+        limits.check_holds(self._budget, book, self._user, units, self._presence.alive)
         return allowance
 
     def _allowance(self) -> Allowance:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 4
+VERSION = 5
 """Of the file's schema, which it names as SQLite's user_version; version 1 named none."""
 
 _COLUMNS = """
@@ -62,5 +62,6 @@ UPGRADES = {
     0: (FIRST_SCHEMA, ("ALTER TABLE log ADD COLUMN hold TEXT", *_TO_THIRD)),
     2: (SECOND_SCHEMA, _TO_THIRD),
     3: (SCHEMA, ()),  # whose log had no allowances
+    4: (SCHEMA, ()),  # whose charges were all of every day
 }
 """By the version that a file names: its schema, and the statements that make it one of this."""

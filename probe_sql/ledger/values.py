@@ -12,6 +12,7 @@ from probe_sql.errors import InternalError
 from probe_sql.grid import Grid, text_lines
 from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.chain import Hold, Row
+from probe_sql.ledger.dated import PeriodState
 from probe_sql.loss import Loss
 from probe_sql.text import limit, plural, price
 
@@ -69,8 +70,10 @@ def issue(ledger_id: str, number: int, analyst: str | None, units: int) -> Recei
 class BudgetState:
     """What may be spent and what was, open reservations counted in full.
 
-    `remaining` is what the next query may cost: the smaller of the database's rest and the
-    analyst's own. The fields of the analyst are None where no budget of their own applies.
+    `remaining` is what the next query may cost: the smallest of the database's rest, the analyst's
+    own, and that of the periods which it pays, all of them where no question was named. The fields
+    of the analyst are None where no budget of their own applies. `periods` are those that the
+    policy declares, next to each other where they have spent the same.
     """
 
     total_units: int
@@ -79,12 +82,14 @@ class BudgetState:
     analyst_total_units: int | None
     analyst_spent_units: int | None
     analyst_remaining_units: int | None
+    periods: tuple[PeriodState, ...] = ()
 
     def __str__(self) -> str:
-        lines = []
-        for who, total, spent in self._rows():
+        lines, rows = [], self._rows()
+        wide = max(len(who) for who, _, _ in rows)
+        for who, total, spent in rows:
             left = price(max(0.0, total - spent))
-            lines.append(f"{who:<9}  ε {price(spent)} of {limit(total)} spent, {left} left")
+            lines.append(f"{who:<{wide}}  ε {price(spent)} of {limit(total)} spent, {left} left")
         return "\n".join([*lines, f"ε {price(self.remaining)} is left for further questions."])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
@@ -103,11 +108,11 @@ class BudgetState:
         return str(card(title, table(head, cells, (1, 2, 3), bars, thin=True, drawn_head="")))
 
     def _rows(self) -> list[tuple[str, float, float]]:
-        """Whose budget, how much it is, and what of it is spent; one's own first."""
-        everybody = ("everybody", self.total, self.spent)
-        if self.analyst_total is None or self.analyst_spent is None:
-            return [everybody]
-        return [("you", self.analyst_total, self.analyst_spent), everybody]
+        """Whose budget, how much it is, and what of it is spent; one's own first, periods last."""
+        rows = [("everybody", self.total, self.spent)]
+        if self.analyst_total is not None and self.analyst_spent is not None:
+            rows.insert(0, ("you", self.analyst_total, self.analyst_spent))
+        return [*rows, *((one.name, one.total, one.spent) for one in self.periods)]
 
     @property
     def total(self) -> float:

@@ -18,7 +18,7 @@ from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import VALUES, guarantees
 from probe_sql.algorithms.protocol import Algorithm
-from probe_sql.errors import AccuracyError, ProbeError
+from probe_sql.errors import AccuracyError, BudgetExhausted, ProbeError
 from probe_sql.logic import Constant, Formula, Minimised
 from probe_sql.loss import Loss
 from probe_sql.measuring import (
@@ -38,6 +38,7 @@ from probe_sql.plan import identity
 from probe_sql.plan.identity import Surroundings
 from probe_sql.plan.normal import Measure, Origin
 from probe_sql.plan.passes import Aggregate, drafted
+from probe_sql.plan.paying import Paid, find_paid, narrowed, walls
 from probe_sql.plan.peeling import find_peel
 from probe_sql.plan.release import Releases
 from probe_sql.plan.tally import Engine, Scan
@@ -77,6 +78,7 @@ class Plan:
     least: Loss  # what the scan costs at least, by the policy
     failure: Loss  # what it costs if it fails or is cancelled
     nobody: bool  # no row passes WHERE, as public facts tell
+    paid: Paid  # the periods of the budget that it pays
     told: int | None = None  # the number of groups, once public tables have told it
 
     @property
@@ -163,6 +165,15 @@ class Plan:
     def unit_loss(self, epsilons: Sequence[float], peel: Peel | None = None) -> Loss:
         """Loss of a row, or person, when measure i is drawn for all groups at `epsilons[i]`."""
         return even_loss(epsilons, self.row_types, self.caps, self.groups, peel)
+
+    def narrower(self, error: BudgetExhausted) -> BudgetExhausted:
+        """The error of a period without enough, with the question about those that have it."""
+        column, days = self.paid.column, error.days
+        place = None if column is None or days is None else narrowed(self.query, column, days)
+        if place is not None:
+            error.span, error.instead = place
+            error.located(self.query.sql)
+        return error
 
     def task(self, groups: int, thresholds: Sequence[Ints]) -> Task:
         """The question as an algorithm sees it; `thresholds` are those of public columns."""
@@ -303,6 +314,8 @@ def replanned(plan: Plan, accuracy: Accuracy, policy: Policy) -> Plan:
 
 def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: Budget) -> Plan:
     draft = drafted(query, accuracy)
+    paid = find_paid(query, prices.periods)
+    scan = replace(draft.scan, walls=walls(query.relation.table, paid))
     return Plan(
         query,
         accuracy,
@@ -311,7 +324,7 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: 
         draft.aggregates,
         tuple(draft.kept.measures),
         draft.minimised,
-        draft.scan,
+        scan,
         draft.row_types,
         draft.caps,
         draft.releases,
@@ -323,4 +336,5 @@ def _plan(query: BoundQuery, accuracy: Accuracy, engine: Engine | None, prices: 
         prices.least_price,
         prices.failure_price,
         draft.nobody,
+        paid,
     )

@@ -90,7 +90,11 @@ class MeasureSql:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One pass over the private table: everything the renderer needs."""
+    """One pass over the private table: everything the renderer needs.
+
+    `walls` are conditions that every row fulfils which passes WHERE, if the plan is right in what
+    it relied on: rows for which they do not hold are left out.
+    """
 
     relation: Relation
     keys: tuple[GroupKey, ...]
@@ -101,6 +105,12 @@ class Scan:
     outputs: tuple[Output, ...] = ()
     kept: tuple[Scalar, ...] = ()  # conditions over the domain: the groups that are asked for
     rankings: tuple[Tally, ...] = ()
+    walls: tuple[Scalar, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[Scalar, ...]:
+        """What a row must fulfil to be read: WHERE, and the walls behind it."""
+        return (*self.relation.where, *self.walls)
 
     @property
     def ranked(self) -> bool:

@@ -9,9 +9,18 @@ from typing import Any
 from probe_sql.accuracy import Accuracy
 from probe_sql.errors import AccuracyError
 from probe_sql.options import OPTIONS, agreed, updated
-from probe_sql.policy.keys import TableKeys, comparable
+from probe_sql.periods import EVERY, LAST_YEAR, as_moment, periods_in
+from probe_sql.policy.keys import DateKeys, TableKeys, comparable
 from probe_sql.policy.kinds import Findings, show
-from probe_sql.policy.model import Budget, Column, JointKeys, PublicTable, Table, check_numeric
+from probe_sql.policy.model import (
+    Budget,
+    Column,
+    JointKeys,
+    Periods,
+    PublicTable,
+    Table,
+    check_numeric,
+)
 from probe_sql.policy.names import bare, dotted, find, frozen, meant, quoted
 from probe_sql.text import normal_name, suggest
 from probe_sql.types import SqlType
@@ -19,6 +28,8 @@ from probe_sql.types import SqlType
 Tables = Mapping[str, Table]
 Publics = Mapping[str, PublicTable]
 
+DATING = ("DATE", "TIMESTAMP")  # of columns that may say to which period a row belongs
+MOST_PERIODS = 1_000
 OWN_NAMES = ("probe_sql_", "probe_sql ")  # of what the engine makes while it works
 
 
@@ -124,6 +135,48 @@ def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget 
     elif budget.per_query is not None and epsilon != budget.per_query:
         what = f"budget.per_query says {show(budget.per_query)} for the same thing"
         found.add("defaults.epsilon", what, "keep one of the two")
+
+
+def check_periods(found: Findings, periods: Periods, tables: Tables) -> None:
+    """Note where no column dates the rows, or one whose keys are no dates, or too many periods."""
+    if not periods.column or periods.every not in EVERY:
+        return  # said already
+    owners = [(t, c) for t in tables.values() if (c := t.find_column(periods.column)) is not None]
+    if not owners:
+        names = dict.fromkeys(name for table in tables.values() for name in table.columns)
+        declare = "name one with dates as keys"
+        what = f"no private table has a column {quoted(periods.column)}"
+        found.add("budget.periods.column", what, meant(periods.column, names, declare))
+    for table, column in owners:
+        at = dotted("tables", table.name, "columns", column.name)
+        kind = column.resolved_type
+        if not isinstance(column.keys, DateKeys):
+            what = "the budget has periods of this column, and nothing says which dates there are"
+            found.add(at, what, 'write keys = { dates = ["2024-01-01", "2033-12-31"] }')
+        elif kind is not None and kind.name not in DATING:
+            what = f"the budget has periods of this column, and it is {kind.name}"
+            found.add(at, what, f"name a view of the database in which it is {' or '.join(DATING)}")
+    days = None if owners == [] or found.problems else dated(periods, tables)
+    if days is None or days.last is None or days.first is None:
+        return
+    number = periods_in((days.first, days.last), periods.every)
+    if days.last.year > LAST_YEAR or number > MOST_PERIODS:
+        what = f"the keys of {periods.column} make {number:,} periods of a {periods.every}"
+        most = f"at most {MOST_PERIODS:,} can be told apart, until the year {LAST_YEAR}"
+        fix = f"name a longer period, or declare fewer dates: {most}"
+        found.add("budget.periods", what, fix)
+
+
+def dated(periods: Periods | None, tables: Tables) -> Periods | None:
+    """The periods with the first and the last day that the tables' keys declare."""
+    if periods is None:
+        return None
+    columns = [table.find_column(periods.column) for table in tables.values()]
+    keys = [c.keys for c in columns if c is not None and isinstance(c.keys, DateKeys)]
+    if not keys:
+        return periods
+    days = [as_moment(end).date() for each in keys for end in (each.first, each.last)]
+    return replace(periods, first=min(days), last=max(days))
 
 
 def checked_defaults(defaults: Mapping[str, Any]) -> Mapping[str, Any]:

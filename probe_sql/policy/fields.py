@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from probe_sql.periods import EVERY
 from probe_sql.policy.forms import (
     RANGE_LIMIT,
     Edges,
@@ -145,6 +146,19 @@ PUBLIC = Section("PublicTable", "public", (
           "sql"),
 ), named="[public.diseases]")  # fmt: skip
 
+PERIODS = Section("Periods", "budget.periods", (
+    Field("column", Text(), 'column = "admitted"',
+          "the column that dates a row; its keys are dates or timestamps",
+          REQUIRED, "plan", missing="the column that dates the rows is missing"),
+    Field("every", Choice(EVERY, "how long a period is"),
+          'every = "month"', 'how long a period is: `"week"`, `"month"`, `"quarter"` or `"year"`',
+          REQUIRED, "plan", missing="how long a period is, is missing"),
+    Field("epsilon", EPSILON, "epsilon = 2.0",
+          "the most that may ever be spent on the rows of one period, by everyone together; at "
+          "most that of `[budget]`", REQUIRED, "ledger",
+          missing="the epsilon of a period is missing"),
+))  # fmt: skip
+
 BUDGET = Section("Budget", "budget", (
     Field("epsilon", EPSILON, "epsilon = 10.0",
           "the most that may ever be spent on this database, by everyone together", REQUIRED,
@@ -167,6 +181,9 @@ BUDGET = Section("Budget", "budget", (
           "analysts = { maria = 4.0 }",
           "table of names and the most that each may ever spend; each at most `epsilon`",
           "no limit of their own", "ledger"),
+    Field("periods", Part(PERIODS), "[budget.periods] with column, every and epsilon",
+          "a budget for each month, or another period, of rows that have a date, see below",
+          "none: one budget for all rows", "plan"),
 ))  # fmt: skip
 
 REUSE = Section("Reuse", "reuse", (

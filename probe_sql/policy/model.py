@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.loss import Loss
+from probe_sql.periods import Span, whole
 from probe_sql.policy import fields
 from probe_sql.policy.keys import Declared, misfit
 from probe_sql.policy.kinds import Findings, Size, TimeSpan, show
@@ -225,6 +227,34 @@ class PublicTable(Checked):
 
 
 @dataclass(frozen=True, slots=True)
+class Periods(Checked):
+    """A budget of its own for each period of rows that have a date.
+
+    `first` and `last` are the days that the tables' keys declare, which `Policy.prices` fills in.
+    Privacy: a row without a date, or with one beyond those days, counts in every period.
+    """
+
+    column: str
+    every: str  # 'week' | 'month' | 'quarter' | 'year'
+    epsilon: float
+    first: date | None = None
+    last: date | None = None
+    section: ClassVar[Section] = fields.PERIODS
+
+    @property
+    def days(self) -> Span | None:
+        """The days of all periods that there are, whole ones; None where no table tells."""
+        if self.first is None or self.last is None:
+            return None
+        return whole(self.first, self.last, self.every)
+
+    @property
+    def name(self) -> str:
+        """What the ledger calls the column."""
+        return normal_name(self.column)
+
+
+@dataclass(frozen=True, slots=True)
 class Budget(Checked):
     """Epsilon of the whole database for ever, of one query by default, and per analyst.
 
@@ -241,6 +271,7 @@ class Budget(Checked):
     failure: float | None = None
     failures: int = 1
     holds: int = 4
+    periods: Periods | None = None
     section: ClassVar[Section] = fields.BUDGET
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:
@@ -255,13 +286,24 @@ class Budget(Checked):
                 name = key.removeprefix("analysts.")
                 what = f"{show(value)} is more than the whole database's {whole}"
                 found.add(key, what, f"write {name} = {whole} or less, or raise epsilon")
+        if self.periods is None or "periods" not in sound:
+            return
+        period = self.periods.epsilon
+        if period > self.epsilon:
+            what = f"{show(period)} is more than the whole database's {whole}"
+            found.add("periods.epsilon", what, f"write epsilon = {whole} or less")
+        if self.per_query is not None and self.epsilon >= self.per_query > period:
+            what = f"{show(self.per_query)} is more than a period's {show(period)}"
+            fix = f"write per_query = {show(period)} or less, or raise the epsilon of periods"
+            found.add("per_query", what, fix)
 
     @property
     def usual(self) -> float:
         """Epsilon of a query that names none."""
         if self.per_query is not None:
             return self.per_query
-        return min(Accuracy().epsilon, self.epsilon)
+        period = self.epsilon if self.periods is None else self.periods.epsilon
+        return min(Accuracy().epsilon, self.epsilon, period)
 
     @property
     def least_price(self) -> Loss:

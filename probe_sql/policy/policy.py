@@ -13,7 +13,7 @@ from probe_sql.options import updated
 from probe_sql.policy import cross, fields, schema
 from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.kinds import Findings
-from probe_sql.policy.model import EMPTY, Budget, PublicTable, Resources, Reuse, Table
+from probe_sql.policy.model import EMPTY, Budget, Periods, PublicTable, Resources, Reuse, Table
 from probe_sql.policy.names import find, frozen
 from probe_sql.policy.page import policy_html, policy_text
 from probe_sql.policy.schema import Schemas
@@ -65,6 +65,8 @@ class Policy(Checked):
         if "defaults" in sound:
             budget = self.budget if "budget" in sound else None
             cross.check_defaults(found, self.defaults, budget)
+        if {"budget", "tables"} <= sound and isinstance(self.budget.periods, Periods):
+            cross.check_periods(found, self.budget.periods, self.tables)
 
     def settle(self) -> None:
         """Spell names as they are declared, and keep defaults as queries read them."""
@@ -110,8 +112,13 @@ class Policy(Checked):
         return updated(Accuracy(), {"epsilon": self.budget.usual, **self.defaults})
 
     def prices(self) -> Budget:
-        """The budget as the ledger needs it: with the epsilon of a query, whoever names it."""
-        return replace(self.budget, per_query=self.accuracy().epsilon)
+        """The budget as the ledger needs it: with the epsilon of a query, whoever names it, and
+        the days for which there are periods."""
+        return replace(
+            self.budget,
+            per_query=self.accuracy().epsilon,
+            periods=cross.dated(self.budget.periods, self.tables),
+        )
 
     def find_table(self, name: str) -> Table | None:
         """The private table of that name in any case, or None."""

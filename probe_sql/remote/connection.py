@@ -92,9 +92,10 @@ class RemoteConnection(CommonConnection):
         own = next((row for name, row in rows.items() if name != "database"), None)
         whole = rows["database"]
         left = self._rows("SHOW probe.remaining")[0][0]
-        units = [Loss.asked(float(value)).units for value in (whole[0], whole[1], left)]
-        mine = [None] * 3 if own is None else [Loss.asked(float(each)).units for each in own]
-        return BudgetState(*units, *mine)
+        total, spent, rest = (Loss.asked(float(n)).units for n in (whole[0], whole[1], left))
+        mine = (None,) * 3 if own is None else [Loss.asked(float(each)).units for each in own]
+        analyst_total, analyst_spent, analyst_left = mine
+        return BudgetState(total, spent, rest, analyst_total, analyst_spent, analyst_left)
 
     def ledger(self) -> Entries:
         """What this analyst asked, when, and what it cost; never a result."""

@@ -80,7 +80,7 @@ def capped_rows(scan: Scan, joins: list[exp.Join], domain: str | None) -> exp.Su
         [_everything()],
         build.table(relation.table.name, "t"),
         joins=joins,
-        where=[*(net(where.ast) for where in relation.where), _listed(keys, domain or "d")],
+        where=[*(net(where.ast) for where in scan.conditions), _listed(keys, domain or "d")],
     )
     groups, most = unit.max_groups, unit.max_rows_per_group
     if groups is not None and _binds(unit, groups):

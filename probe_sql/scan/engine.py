@@ -175,7 +175,7 @@ def public_relations(scan: Scan) -> tuple[PublicRelation, ...]:
 
 def _expressions(scan: Scan) -> Iterator[tuple[exp.Expr, Span | None]]:
     """Everything that is computed for a private row, with its span in the query."""
-    scalars = list(scan.relation.where)
+    scalars = list(scan.conditions)
     for join in scan.relation.joins:
         scalars += [value for _, value in join.on]
     scalars += [key.scalar for key in scan.keys]

@@ -192,7 +192,7 @@ def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, 
     rows, columns = aggregates(scan, bare)
     relation = scan.relation
     source: exp.Expr = build.table(relation.table.name, "t")
-    where = [net(condition.ast) for condition in relation.where]
+    where = [net(condition.ast) for condition in scan.conditions]
     if capped(scan):
         source, where = capped_rows(scan, _lookups(scan, [*where, *_keys(scan)]), domain), []
     read = [*rows.columns, *where]

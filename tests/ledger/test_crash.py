@@ -13,6 +13,7 @@ from probe_sql import faults
 from probe_sql.ledger import Ledger, Saving
 from probe_sql.loss import Loss
 from tests.ledger.conftest import drawing
+from tests.ledger.worker import MARCH
 
 OpenLedger = Callable[..., Ledger]
 StartWorker = Callable[..., "subprocess.Popen[str]"]
@@ -56,6 +57,7 @@ def test_killed_at(point: str, open_ledger: OpenLedger, start: StartWorker) -> N
     assert ledger.created == (point in uncreated)
     ledger.audit()
     assert ledger.state().spent_units == charged
+    assert ledger._log.book.dated == ({MARCH: charged} if charged else {})
     assert sum(entry.charged_units for entry in ledger.entries()) == charged
     kept = [ledger.answers.read(one) for one in ledger.answers.find("question", None)]
     assert kept == (["noisy facts"] if charged == SETTLED else [])  # with its settlement, or not

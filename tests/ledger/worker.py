@@ -12,15 +12,20 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 from probe_sql import faults
 from probe_sql.errors import BudgetExhausted, LedgerError
 from probe_sql.ledger import Ledger, Saving
 from probe_sql.loss import Loss
-from probe_sql.policy.model import Budget
+from probe_sql.periods import Pays, whole_periods
+from probe_sql.policy.model import Budget, Periods
 
 SMALL: dict[str, Any] = {"least": 1e-12, "failure": 1e-12, "holds": 100_000}
+
+
+MARCH = Pays("day", ((date(2024, 3, 1), date(2024, 3, 31)),))
 
 
 def say(*words: object) -> None:
@@ -40,7 +45,7 @@ def kill_at(path: str, name: str) -> None:
     budget = Budget(epsilon=1.0, failure=0.0625)
     ledger = Ledger.open(path, budget=budget, identity="clinic")
     faults.install(hook)
-    receipt = ledger.reserve(None, Loss.asked(0.25), sql="SELECT 1")
+    receipt = ledger.reserve(None, Loss.asked(0.25), sql="SELECT 1", pays=MARCH)
     ledger.draw(receipt)
     ledger.verify(receipt)
     say("drawn", receipt.units)
@@ -65,6 +70,29 @@ def spend(path: str, units: str, pause: str = "0") -> None:
         else:
             say(receipt.number, receipt.units)
             time.sleep(float(pause))
+
+
+def spend_month(path: str, units: str, month: str) -> None:
+    """Reserve `units` of a month's budget at a time until nothing of it is left."""
+    periods = Periods("day", "month", 1e-10, date(2024, 1, 1), date(2024, 12, 31))
+    budget = Budget(epsilon=1.0, periods=periods, **SMALL)
+    ledger = Ledger.open(path, budget=budget, identity="clinic")
+    day = date(2024, int(month), 15)
+    say("ready")
+    sys.stdin.readline()
+    while True:
+        asked = Loss.asked(int(units) * 1e-12)
+        try:
+            receipt = ledger.reserve(
+                None, asked, sql="SELECT 1", pays=Pays("day", whole_periods([(day, day)], "month"))
+            )
+            ledger.draw(receipt)
+        except BudgetExhausted:
+            if int(units) == 1:
+                return
+            units = "1"
+        else:
+            say(receipt.number, receipt.units)
 
 
 def create(path: str) -> None:

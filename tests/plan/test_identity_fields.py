@@ -28,8 +28,8 @@ from probe_sql.sql.relation import Relation
 # What the identity of a question covers, or leaves out and why.
 CONSIDERED: Mapping[type, str] = {
     Surroundings: "engine source schema role public",
-    # Outputs are what is shown.
-    Scan: "relation keys joint tallies measures thresholds outputs kept rankings",
+    # Outputs are what is shown; walls follow from the conditions.
+    Scan: "relation keys joint tallies measures thresholds outputs kept rankings walls",
     Relation: "table joins where",
     Join: "table alias outer on released",  # the alias is a name; `released` by its table's name
     GroupKey: "name scalar keys column column_type identity step stairs written parts",  # names

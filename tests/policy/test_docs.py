@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probe_sql.errors import PolicyError
-from probe_sql.policy import Resources, Reuse, load_policy, parse_policy
+from probe_sql.policy import Periods, Resources, Reuse, load_policy, parse_policy
 from probe_sql.policy.keys import UNITS
 from tests.policy import reference
 
@@ -42,12 +42,14 @@ def test_the_reported_problems_are_real() -> None:
 
 
 def test_all_other_examples_together_are_a_policy() -> None:
-    ledger, reuse, engine, defaults, unit, about, keys, joint, ranges, public = blocks("toml")[1:]
+    ledger, budget, *rest = blocks("toml")[1:]
+    reuse, engine, defaults, unit, about, keys, joint, ranges, public = rest
     policy = parse_policy(
-        f"{ledger}budget.epsilon = 10\n{reuse}{engine}{defaults}"
+        f"{ledger}{budget}{reuse}{engine}{defaults}"
         f"[tables.patients]\n{unit}[tables.patients.columns]\npatient_id = {{}}\n{about}{keys}"
         f"{joint}{ranges}{public}"
     )
+    assert policy.budget.periods == Periods("admitted", "month", 2.0)
     assert policy.tables["patients"].unit.null == "drop"
     assert "days" in (policy.tables["patients"].columns["los"].about or "")
     assert policy.engine == Resources("8GB", 4, "/var/tmp")

@@ -12,6 +12,7 @@ import pytest
 from probe_sql.errors import PolicyError, Problem
 from probe_sql.policy import parse_policy
 from probe_sql.policy.read import _read
+from tests.policy.test_periods import PERIODS
 from tests.policy.test_read import MISTAKES
 
 # Fixes that are words: nothing in the file says which of several things its owner meant.
@@ -82,7 +83,7 @@ def written(document: dict[str, Any], problem: Problem) -> bool:
     return True
 
 
-@pytest.mark.parametrize("text", [m[0] for m in MISTAKES], ids=[m[1] for m in MISTAKES])
+@pytest.mark.parametrize("text", [m[0] for m in (*MISTAKES, *PERIODS)])
 def test_a_fix_that_says_what_to_write_mends_it(text: str) -> None:
     with pytest.raises(PolicyError) as caught:
         parse_policy(text)

@@ -42,6 +42,7 @@ ledger = "x"
 epsilon = 10.0
 per_query = 1
 analysts = { maria = 4.0 }
+periods = { column = "d", every = "quarter", epsilon = 2.5 }
 [defaults]
 fnr = 0.05
 algorithm = "probe"

@@ -1,0 +1,204 @@
+"""No row that a question may read lies in a period that it does not pay."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+import duckdb
+import pytest
+from sqlglot import exp
+
+from probe_sql.plan.paying import find_paid
+from probe_sql.policy import Policy, parse_policy
+from probe_sql.sql import reach
+from probe_sql.sql.bind import bind_sql
+from probe_sql.sql.bound import BoundQuery
+from probe_sql.sql.reach import Dated, Verdicts
+
+FIRST, LAST = date(2024, 1, 10), date(2024, 12, 20)
+POLICY = """
+[budget]
+epsilon = 100
+[budget.periods]
+column = "{column}"
+every = "{every}"
+epsilon = 2
+[tables.visits.columns]
+day = {{ type = "DATE", keys = {{ dates = ["2024-01-10", "2024-12-20"] }} }}
+seen = {{ type = "TIMESTAMP", keys = {{ dates = ["2024-01-10", "2024-12-20"] }} }}
+ward = {{ keys = ["A", "B"] }}
+age = {{ bounds = [0, 99] }}
+"""
+ROWS = [
+    "NULL", "DATE '0044-03-15 (BC)'", "DATE '-infinity'", "DATE 'infinity'", "DATE '1969-07-20'",
+    "DATE '2023-12-31'", "DATE '2024-01-01'", "DATE '2024-12-31'", "DATE '2025-01-01'",
+    "DATE '2026-05-05'", "DATE '290000-01-01'",
+    *(f"DATE '{date(2024, 1, 1) + timedelta(days=3 * i)}'" for i in range(122)),
+]  # fmt: skip
+CLOCKS = ("INTERVAL 0 SECOND", "INTERVAL 1 MICROSECOND", "INTERVAL '23:59:59.999999'")
+
+
+def policy(column: str, every: str) -> Policy:
+    return parse_policy(POLICY.format(column=column, every=every))
+
+
+@pytest.fixture(scope="module")
+def visits() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE visits (day DATE, seen TIMESTAMP, ward TEXT, age BIGINT)")
+        for number, row in enumerate(ROWS):
+            for clock in CLOCKS:
+                connection.execute(
+                    f"INSERT INTO visits SELECT {row}, TRY(CAST({row} AS TIMESTAMP) + {clock}),"
+                    f" '{'AB'[number % 2]}', {number % 100}"
+                )
+        yield connection
+
+
+def condition(rng: random.Random, depth: int = 3) -> str:
+    """A random condition, in which dates meet what the analysis knows and what it does not."""
+    if depth and rng.random() < 0.6:
+        a, b = condition(rng, depth - 1), condition(rng, depth - 1)
+        return rng.choice((f"({a} AND {b})", f"({a} OR {b})", f"NOT ({a})", f"(({a}) IS TRUE)"))
+    day = date(2023, 12, 1) + timedelta(days=rng.randrange(430))
+    other = day + timedelta(days=rng.randrange(200))
+    moment = f"TIMESTAMP '{day} {rng.choice(('00:00:00', '10:30:00.5'))}'"
+    unit = rng.choice(("day", "week", "month", "quarter", "year", "hour"))
+    op, column = rng.choice(("<", "<=", ">", ">=", "=", "<>")), rng.choice(("day", "seen"))
+    return rng.choice((
+        f"{column} {op} '{day}'", f"{column} {op} '{day}'", f"'{day}' {op} {column}",
+        f"{column} {op} {moment}",
+        f"{column} BETWEEN '{day}' AND '{other}'", f"{column} NOT BETWEEN '{day}' AND '{other}'",
+        f"{column} IN ('{day}', '{other}')", f"{column} NOT IN ('{day}', '{other}')",
+        f"{column} IN ('{day}', NULL)", f"{column} IS NULL", f"{column} IS NOT NULL",
+        f"date_trunc('{unit}', {column}) {op} '{day}'",
+        f"date_trunc('{unit}', {column}) {op} {moment}",
+        f"year({column}) {op} 2024", f"month({column}) {op} {rng.randrange(1, 13)}",
+        f"CAST(seen AS DATE) {op} '{day}'", f"CAST(day AS TIMESTAMP) {op} {moment}",
+        f"coalesce({column}, DATE '{day}') {op} '{other}'", "ward = 'A'", "age > 40", "TRUE",
+        f"CASE WHEN {column} {op} '{day}' THEN age > 40 ELSE age < 20 END", "day = seen",
+    ))  # fmt: skip
+
+
+def missed(visits: duckdb.DuckDBPyConnection, query: BoundQuery, rules: Policy) -> int:
+    """How many rows pass WHERE and belong to a period that is not paid."""
+    periods = rules.prices().periods
+    assert periods is not None
+    pays = find_paid(query, periods).pays
+    if not pays.spans:
+        return 0
+    where = " AND ".join(f"({each.ast.sql('duckdb')})" for each in query.relation.where) or "TRUE"
+    name = periods.column
+    paid = " OR ".join(
+        f"(t.{name} >= DATE '{a}' AND t.{name} < DATE '{b + timedelta(days=1)}')"
+        for a, b in pays.spans
+    )
+    sql = f"SELECT count(*) FROM visits t WHERE ({where}) AND ({paid}) IS NOT TRUE"
+    [(count,)] = visits.execute(sql).fetchall()
+    return int(count)
+
+
+def trial(visits: duckdb.DuckDBPyConnection, seed: int, number: int) -> tuple[int, int]:
+    """Rows that were missed in so many random questions, and how many did not pay everything."""
+    rng = random.Random(seed)
+    rules = {
+        (column, every): policy(column, every)
+        for column in ("day", "seen")
+        for every in ("week", "month", "quarter", "year")
+    }
+    wrong = less = 0
+    for _ in range(number):
+        one = rules[rng.choice(list(rules))]
+        year = rng.choice(("day", "seen")) + " BETWEEN '2024-01-01' AND '2024-12-30' AND "
+        where = rng.choice(("", year)) + condition(rng)
+        text = f"SELECT ward, count(*) FROM visits WHERE {where} GROUP BY ward"
+        query = bind_sql(text, one)
+        count = missed(visits, query, one)
+        wrong += count
+        less += bool(find_paid(query, one.prices().periods).pays.spans)
+    return wrong, less
+
+
+def test_every_row_that_passes_lies_in_a_period_that_is_paid(
+    visits: duckdb.DuckDBPyConnection,
+) -> None:
+    wrong, less = trial(visits, 1, 300)
+    assert wrong == 0
+    assert less > 60  # the trial says something only where not all is paid
+
+
+def test_the_trial_finds_a_rule_that_is_wrong(
+    visits: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = reach.verdicts
+
+    def wrong(node: exp.Expr, dated: Dated) -> Verdicts:
+        if isinstance(node.unnest(), exp.Not):  # as if what is not true were false
+            inner = right(node.unnest().this, dated)
+            return Verdicts(inner.true, inner.false)
+        return right(node, dated)
+
+    monkeypatch.setattr(reach, "verdicts", wrong)
+    assert trial(visits, 1, 300)[0] > 0
+
+
+def spans(where: str, column: str = "day", every: str = "month", group: str = "ward") -> str:
+    """The days that a question pays, in short."""
+    rules = policy(column, every)
+    query = bind_sql(f"SELECT {group}, count(*) FROM visits {where} GROUP BY {group}", rules)
+    pays = find_paid(query, rules.prices().periods).pays
+    return ", ".join(f"{a} to {b}" for a, b in pays.spans)
+
+
+@pytest.mark.parametrize(
+    ("where", "paid"),
+    [
+        ("", ""),
+        ("WHERE day = '2024-03-05'", "2024-03-01 to 2024-03-31"),
+        ("WHERE day >= '2024-11-01'", ""),  # later ones than are declared belong to all periods
+        ("WHERE day BETWEEN '2024-11-01' AND '2024-12-31'", "2024-11-01 to 2024-12-31"),
+        ("WHERE day < '2024-03-01' AND day >= '2024-01-01'", "2024-01-01 to 2024-02-29"),
+        ("WHERE day IN ('2024-03-05', '2024-05-05')",
+         "2024-03-01 to 2024-03-31, 2024-05-01 to 2024-05-31"),
+        ("WHERE day = '2024-03-05' OR day IS NULL", ""),
+        ("WHERE day = '2024-03-05' OR age > 3", ""),
+        ("WHERE NOT (day < '2024-03-05' OR day > '2024-03-07')", "2024-03-01 to 2024-03-31"),
+        ("WHERE date_trunc('month', day) = '2024-03-01'", "2024-03-01 to 2024-03-31"),
+        ("WHERE date_trunc('quarter', seen) = '2024-04-01'", ""),  # another column
+        ("WHERE year(day) = 2024", "2024-01-01 to 2024-12-31"),
+        ("WHERE month(day) = 3", ""),
+        ("WHERE coalesce(day, DATE '2024-03-05') = '2024-03-05'", ""),
+    ],
+)  # fmt: skip
+def test_what_is_paid(where: str, paid: str) -> None:
+    assert spans(where) == paid
+
+
+def test_group_keys_exclude_what_the_domain_does_not_list() -> None:
+    assert spans("", group="day") == "2024-01-01 to 2024-12-31"
+    assert spans("", group="date_trunc('month', day)") == "2024-01-01 to 2024-12-31"
+    assert spans("WHERE day > '2024-11-30'", group="day") == "2024-12-01 to 2024-12-31"
+    assert spans("", group="month(day)") == ""
+
+
+def test_a_moment_ends_a_day_before_midnight() -> None:
+    assert spans("WHERE seen < '2024-03-01' AND seen >= '2024-02-01'", "seen") == (
+        "2024-02-01 to 2024-02-29"
+    )
+    assert spans("WHERE seen <= '2024-03-01' AND seen >= '2024-02-01'", "seen") == (
+        "2024-02-01 to 2024-03-31"
+    )
+
+
+def test_a_chain_of_a_thousand_comparisons_is_read_in_a_moment() -> None:
+    days = [date(2024, 1, 1) + timedelta(days=i % 300) for i in range(1000)]
+    either = " OR ".join(f"day = '{day}'" for day in days)
+    assert spans(f"WHERE {either}") == "2024-01-01 to 2024-10-31"
+    listed = ", ".join(f"'{day}'" for day in days)
+    assert spans(f"WHERE day NOT IN ({listed})") == ""
+
+
+def test_datetime_is_no_date_to_the_reach() -> None:
+    assert reach._floor(datetime(1969, 12, 31, 23), "day") == datetime(1969, 12, 31)

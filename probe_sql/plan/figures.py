@@ -82,7 +82,7 @@ def _quantile(name: str, output: int, call: Call, normaliser: Normaliser) -> Fig
     rows = _size(tally_of(call, "count"), normaliser)
     ends = part.value(rank.low), part.value(rank.high)
     return Figure(
-        name, output, "quantile", (part,), Fraction(0), Fraction(0), rows, *ends, rank=rank
+        name, output, "quantile", (part,), rows=rows, least=ends[0], most=ends[1], rank=rank
     )
 
 

@@ -135,7 +135,7 @@ class VaultMeter:
             for measure, steps, groups in costs:
                 self._add(totals, measure, steps, groups)
             chosen = self._chosen + (0 if choice is None else self._choosing(*choice))
-            return not costs or self._caps.worst(totals) + chosen <= self._limit
+            return not (costs or choice) or self._caps.worst(totals) + chosen <= self._limit
         for row_type, held in enumerate(self._held.tolist()):
             totals = self._totals[row_type].copy()
             touched = False

@@ -141,6 +141,12 @@ def test_groups_are_judged_where_none_may_be_left_open_and_at_every_fourth_befor
     assert any(level.ends for level in every(levels)) == levels.short
 
 
+def test_a_ladder_of_one_level_judges_once() -> None:
+    first = levels_of()[0].epsilon
+    levels = levels_of(most=first)
+    assert (levels.height, levels.judgements) == (1, 1)
+
+
 def test_single_judgements_stay_within_their_shares_over_the_whole_walk() -> None:
     levels = levels_of(false=1e-4)
     judged = [level for level in every(levels) if level.judged]

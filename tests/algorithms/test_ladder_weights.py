@@ -43,6 +43,15 @@ def test_a_true_group_is_never_credited_with_more_than_it_brings(level: Level) -
     assert _expected(FDR, level, far) == pytest.approx(-0.09 * (1 - LOST), abs=1e-3)
 
 
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: f"{level.rate:.3f}")
+def test_so_many_surely_outside_make_up_for_one_on_the_line(level: Level) -> None:
+    """One on the line adds at most its chance to live; each group outside brings the rate."""
+    one = level.on_the_line - 0.09
+    outside = np.arange(20)
+    covered = FPR.covers(level, np.zeros(20, dtype=np.int64), outside)
+    assert covered.tolist() == [one <= 0.09 * number for number in range(20)]
+
+
 def test_charging_the_living_alone_would_be_wrong() -> None:
     """Negative control: dead groups left out, a group on the line weighs too little."""
     level = every(levels_of(reach=30, false=1e-4))[-1]

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 from benchmarks.seeded import SeededWords
-from probe_sql.measuring import FAR, Floats, Peel
+from probe_sql.ledger import Ledger
+from probe_sql.measuring import FAR, Floats, OverBudget, Peel
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.choosing import first_groups
+from probe_sql.vault.exact import Exact
 from probe_sql.vault.noise import Sampler
+from tests.vault import desk
 from tests.vault.goodness import rejected
 
 RATE = 1.0
@@ -138,3 +141,31 @@ def test_what_a_choice_costs() -> None:
     assert caps.choosing(Peel(0, 5, largest=True)) == 10
     assert caps.choosing(Peel(1, 5, largest=True)) == 5
     assert caps.choosing(Peel(2, 5, largest=True)) == 20
+
+
+def test_the_meter_adds_what_choices_cost_to_what_groups_come_to(ledger: Ledger) -> None:
+    """By hand: a person is in up to four groups, and a choice of two costs twice its epsilon."""
+    limits = Caps(4, 4, 1, column="person", most=4, one_way=frozenset({0}))
+    values = Exact([np.arange(5), np.arange(5), np.arange(5)], 5, people=True)
+    everyone, peel = np.ones(5, dtype=np.bool_), Peel(0, 2, largest=True)
+    with desk.meter(ledger, values, epsilon=1.0, caps=limits) as meter:
+        assert meter.loss_after((), (), (peel, 0.125)).epsilon == 0.25
+        meter.select(peel, 0.125)
+        assert meter.loss.epsilon == 0.25
+        assert meter.group_losses().tolist() == [0.25] * 5
+        meter.draw(1, 0.0625, everyone)
+        assert meter.loss.epsilon == 0.5
+        assert meter.group_losses().tolist() == [0.3125] * 5
+        draw = (1, 0.0625, everyone)
+        assert meter.loss_after((draw,), (), (peel, 0.125)).epsilon == 1.0
+        for more, fits in ((0.125, True), (0.126, False)):
+            assert meter.affordable((draw,), (), (peel, more)) == fits
+            assert meter.affordable((), (), (peel, more + 0.125)) == fits
+        with pytest.raises(OverBudget):
+            meter.select(peel, 0.251)
+        meter.select(peel, 0.25)
+        assert meter.loss.epsilon == 1.0
+        with pytest.raises(OverBudget):
+            meter.draw(1, 1e-6, everyone)
+        with pytest.raises(OverBudget):
+            meter.select(peel, 1e-6)

@@ -21,7 +21,7 @@ from probe_sql.measuring import Ints, OverBudget
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.gradual import NoiseState, check_step, next_level
 from probe_sql.vault.meter import VaultMeter
-from probe_sql.vault.noise import NOISE_LIMIT, Sampler
+from probe_sql.vault.noise import MAX_EPSILON, NOISE_LIMIT, TAIL, Sampler
 from tests.vault.desk import ALL, meter
 from tests.vault.test_gradual import BASES, joint_rejected, law, refining_kernel
 
@@ -167,6 +167,24 @@ def test_every_step_that_is_decided_on_fits_and_is_no_dearer_than_a_fresh_value(
     assert next_level(Fraction(before), level, delta) == level
     if asked - before > 1e-3 * before and delta < 2**30:
         assert level == asked
+
+
+def test_a_step_is_the_least_that_noise_fits_and_the_released_level_is_none() -> None:
+    least = Fraction(TAIL + MAX_EPSILON, NOISE_LIMIT)
+    released = 1024 * least  # so that it and its next level are floats
+    assert next_level(released, float(released), 1) == float(released)
+    assert next_level(released, float(released + least / 2), 1) == released + least
+    assert next_level(2 * least, 0.5, 1) == 0.5
+    assert next_level(2 * least * Fraction(999, 1000), 0.5, 1) is None
+
+
+def test_groups_at_two_levels_have_none_in_common() -> None:
+    state, sampler = NoiseState(3), Sampler(SeededWords(1))
+    levels = [state.level]
+    for level, groups in ((COARSE, [True] * 3), (FINE, [False, True, False])):
+        state.sharpen(sampler, level, 1, np.array(groups))
+        levels.append(state.level)
+    assert levels == [None, COARSE, None]
 
 
 def test_a_hair_is_a_step_in_the_meter(ledger: Ledger) -> None:

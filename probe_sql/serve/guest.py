@@ -141,11 +141,6 @@ class Guest:
             self._busy -= 1
             self._seen = asyncio.get_running_loop().time()
 
-    def go_on(self) -> None:
-        """Raise where the session is to end: nothing more is begun, charged or sent."""
-        if self.over is not None:
-            raise self.over
-
     @contextlib.contextmanager
     def stoppable(self, patience: float | None = None) -> Iterator[Stop]:
         """Something that a cancel request, the time limit or the house may end."""

@@ -198,8 +198,3 @@ def day(time: str) -> Html:
     found = datetime.fromisoformat(time)
     return tag("time", f"{found.day} {found:%b}", datetime=found.isoformat(), class_="nowrap",
                data_day=True, title=f"{found:%Y-%m-%d %H:%M} UTC")  # fmt: skip
-
-
-def eps(epsilon: float) -> str:
-    """An epsilon with its letter; no break after it."""
-    return f"ε {price(epsilon)}"

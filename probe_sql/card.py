@@ -26,7 +26,7 @@ text-align:left;background:none;white-space:nowrap;color:inherit;font-weight:400
 .psql .n{text-align:right}.psql .w{width:45%;min-width:10rem;padding:0}
 .psql .thin{width:auto}.psql .thin .w{width:12rem;min-width:3rem}
 .psql svg{display:block;width:100%;height:24px;overflow:visible}
-.psql svg.days{height:180px;margin:1.5em 0 2em}
+.psql svg.days{height:180px;margin:1.5em 0 3.25em}
 .psql svg text{fill:currentColor;opacity:.75;font-size:12px}.psql .fine{display:none}
 .psql .b{fill:#12907b;opacity:.25}.psql .e{stroke:#12907b;stroke-width:1.6}
 .psql .d{fill:#12907b;stroke:#12907b;stroke-width:1.6}

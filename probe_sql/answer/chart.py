@@ -22,6 +22,7 @@ from probe_sql.text import number, plural
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LABEL = 0.09  # of the width: labels of an axis that are nearer than this run into one another
+_NARROW = 0.3  # the same in a narrow window
 _ACROSS = 12  # most columns of a grid
 _DOWN = 60
 _DAYS = 8  # labels below days
@@ -98,7 +99,9 @@ def _head(drawn: Picture, scale: Axis) -> Html:
         if index >= len(lines) and near:
             continue
         anchor = "start" if share < 0.02 else "end" if share > 0.98 else "middle"
-        kind = "x at" if index < len(lines) else "x" if (index - len(lines)) % 2 == 0 else "x fine"
+        close = any(abs(share - scale.at(line)) < _NARROW for line in lines)
+        fine = close or (index - len(lines)) % 2 > 0
+        kind = "x at" if index < len(lines) else "x fine" if fine else "x"
         texts.append(
             tag("text", number(value), class_=kind, data_x=f"{value:.10g}", x=percent(share),
                 y="1.2em", text_anchor=anchor)
@@ -197,6 +200,8 @@ def days(answer: Content, most: int = 400) -> Html | None:
             parts.append(
                 tag("text", label, class_=fine, x=x, y="100%", dy="20", text_anchor="middle")
             )
+    if _one_month(first, last):
+        parts.append(tag("text", f"{first:%B %Y}", class_="x", x="0", y="100%", dy="38"))
     return tag("svg", parts, class_="days plot", role="img", aria_label=_days_label(answer, drawn))
 
 
@@ -227,9 +232,15 @@ def _day(moment: Any, first: Any, last: Any) -> str:
         return moment.strftime("%H:%M")
     if (last - first).days > 700:
         return str(moment.strftime("%b %Y"))
-    if (last.year, last.month) == (first.year, first.month):
+    if _one_month(first, last):
         return str(moment.day)
     return f"{moment.day} {moment:%b}"
+
+
+def _one_month(first: Any, last: Any) -> bool:
+    """Whether the month stands below all dates, and their labels are days."""
+    within = isinstance(first, datetime) and (last - first).days < 2  # labels are hours
+    return not within and (last.year, last.month) == (first.year, first.month)
 
 
 # --- two keys ------------------------------------------------------------------------------------

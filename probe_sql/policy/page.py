@@ -64,7 +64,7 @@ def use_of(column: Column, public: bool) -> str:
     elif isinstance(keys, TableKeys):
         parts.append(f"GROUP BY, keys of {keys.table}.{keys.column}")
     if column.bounds is not None:
-        parts.append(f"numbers from {column.bounds[0]} to {column.bounds[1]}")
+        parts.append(f"numbers from {column.bounds[0]:,} to {column.bounds[1]:,}")
     return "; ".join(parts) or "WHERE"
 
 

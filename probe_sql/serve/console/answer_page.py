@@ -282,13 +282,15 @@ def _is_value(answer: Answer, index: int) -> bool:
 
 def _row(answer: Answer, at: int, drawn: Rows | None) -> Html:
     kind = kind_of(answer, at)
+    several = sum(_is_value(answer, index) for index in range(len(answer.columns))) > 1
     cells: list[Html] = []
     for index, value in enumerate(answer.rows[at]):
         rank = answer.ranks[at][index] if answer.ranks else None
         text, margin = in_parts(value, answer.margins[at][index], rank)
         sort = f"{float(value):.17g}" if _is_number(value) else None
         if _is_value(answer, index):
-            cells += [tag("td", text, class_="num val", data_sort=sort),
+            named = answer.columns[index] if several else None  # for who sees no head
+            cells += [tag("td", text, class_="num val", data_sort=sort, data_name=named),
                       tag("td", margin.strip(), class_="pm")]  # fmt: skip
         else:
             numeric = "num" if sort is not None else "name" if index == 0 else None

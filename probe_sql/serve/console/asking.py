@@ -73,7 +73,7 @@ class Asked:
 
         So a double click, a reload and a second window ask once, and pay once.
         """
-        token = self._keys.get((user, key, sql))
+        token = self._keys.get((user, key[:MOST_KEY], sql))
         found = None if token is None else self.find(user, token)
         if found is not None:
             return found

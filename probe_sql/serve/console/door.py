@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 
@@ -239,7 +240,8 @@ class ConsoleDoor:
                 await asyncio.wait_for(self._serving, 2 * _ENDING)
 
     def _app(self) -> Starlette:
-        return Starlette(routes=self.site.routes())
+        refused = {HTTPException: self.site.entrance.refused}
+        return Starlette(routes=self.site.routes(), exception_handlers=refused)
 
     def _bind(self) -> socket.socket:
         ports = range(PORT, PORT + _PORTS) if self._port is None else [self._port]

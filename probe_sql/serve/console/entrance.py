@@ -24,6 +24,10 @@ from probe_sql.serve.users import normal
 Page = Callable[[Request, Visitor], Awaitable[Response]]
 Handler = Callable[[Request], Awaitable[Response]]
 Resume = Callable[[Request, Visitor, str], Awaitable[Response]]
+_REFUSED = {
+    404: ("Nothing is here", "No page of this server has this address."),
+    405: ("This cannot be done", "This address is looked at, or sent to, in another way."),
+}
 _FOR_SCRIPTS = ("/explain", "/complete", "/state")  # ends of addresses that no person looks at
 
 
@@ -94,13 +98,13 @@ class Entrance:
         async def handler(request: Request, visitor: Visitor) -> Response:
             if not self._is_owner(visitor):
                 self.house.log("no owner", user=visitor.name, door="console")
-                return PlainTextResponse("this page is for the owner of the data", 403)
+                return self._not_owner(request)
             request.state.frame = await self.frame(request, visitor)
             # That was awaited: the session may have ended, or its user be no owner any more.
             if self.visitors.find(request.cookies.get(self._cookie(request))) is not visitor:
                 return self._door(request)
             if not self._is_owner(visitor):
-                return PlainTextResponse("this page is for the owner of the data", 403)
+                return self._not_owner(request)
             return await page(request, visitor)
 
         return handler
@@ -146,6 +150,19 @@ class Entrance:
             said += " Your question is kept." if kept else ""
         after = request.url.path if request.method == "GET" else "/"
         return html(sign_in_page(frame, said=said, after=after, kept=kept), 401)
+
+    def _not_owner(self, request: Request) -> Response:
+        frame = Frame(self.house.name, request.state.nonce)
+        text = "Who spent what, the ledger and the users are shown to owners alone."
+        return html(closed_page(frame, "This page is for the owner of the data", text, "/"), 403)
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """What the address, the form or the connection was refused for, as a page."""
+        assert isinstance(error, HTTPException)
+        title, text = _REFUSED.get(error.status_code, ("This cannot be done", f"{error.detail}."))
+        frame = Frame(self.house.name, request.state.nonce)
+        page = closed_page(frame, title, text, "/")
+        return HTMLResponse(page.encode(), error.status_code, error.headers)
 
     def _failed(self, request: Request, error: ProbeError) -> Response:
         """What a page could not be made for, in the words of the error."""

@@ -49,9 +49,12 @@ class Planned:
     def is_free(self) -> bool:
         """Whether asking costs nothing: an answer is given again, or public facts decide it."""
         one = self.explained
-        if isinstance(one, Explanation):
-            return one.free is not None or one.plan.decided_free
-        return one is not None and one.epsilon_worst == 0
+        if one is None or one.epsilon_worst == 0:
+            return one is not None
+        waits = isinstance(one, Outline) and any(step.block.holes for step in one.program.steps)
+        return not waits and all(
+            each.free is not None or each.plan.decided_free for each in one.explanations
+        )
 
 
 def button_text(planned: Planned) -> str:
@@ -170,6 +173,10 @@ def _sure(explained: Explanation) -> Html | None:
         parts.append(drawn)
     else:
         parts.append(slider(*ends(plan.accuracy.epsilon), plan.accuracy.epsilon, ""))
+    if plan.accuracy.on_exhausted == "mark" and not plan.figures:
+        open_ = tag("span", "possible", class_="tag doubt")
+        kept = f"What ε {price(plan.accuracy.epsilon)} does not settle is listed as "
+        parts.append(tag("p", kept, open_, ".", class_="small"))
     if plan.figures:
         rows = [
             tag("tr", tag("td", one.name), tag("td", limit(one.epsilon), class_="num"),

@@ -38,9 +38,10 @@ def sign_in_page(
     return _door(frame, "Sign in", join(remark, sent, last))
 
 
-def closed_page(frame: Frame, what: str, more: str) -> Html:
-    """What somebody sees who came without a way in."""
-    return _door(frame, what, tag("p", more))
+def closed_page(frame: Frame, what: str, more: str, back: str | None = None) -> Html:
+    """What somebody sees who came without a way in, or where nothing is; `back` is where to go."""
+    way = tag("p", tag("a", "Back to the first page", href=back)) if back else None
+    return _door(frame, what, join(tag("p", more), way))
 
 
 def _door(frame: Frame, title: str, body: Child) -> Html:

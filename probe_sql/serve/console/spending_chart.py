@@ -15,6 +15,7 @@ _NAMED = 2  # people with a shade of their own: those who spent most
 _OTHERS = "everybody else"
 _LABELS = 5
 _LITTLE = 0.3  # of the budget
+_GUTTER = 6.0  # per cent of the width, left of the first question: for the figures of the axis
 
 
 def spending_chart(report: SpendingReport) -> Html | None:
@@ -39,14 +40,14 @@ def spending_chart(report: SpendingReport) -> Html | None:
     top = axis(0.0, 1.1 * report.spent if little else report.total, 5)
 
     def x(moment: datetime) -> float:
-        return (moment - first).total_seconds() / whole * 100
+        return _GUTTER + (moment - first).total_seconds() / whole * (100 - _GUTTER)
 
     def y(epsilon: float) -> float:
         return 100 - top.at(epsilon) * 100
 
     # From the ground up: each shade's steps above those of the shades below it.
     totals = dict.fromkeys(shades, 0.0)
-    edges: dict[str, list[tuple[float, float]]] = {who: [(0.0, y(0))] for who in shades}
+    edges: dict[str, list[tuple[float, float]]] = {who: [(_GUTTER, y(0))] for who in shades}
     denied: list[tuple[float, float]] = []
     for moment, one in sorted(questions, key=lambda pair: pair[0]):
         who = one.who if one.who in totals else _OTHERS
@@ -61,7 +62,7 @@ def spending_chart(report: SpendingReport) -> Html | None:
     for name in shades:
         edges[name].append((100.0, edges[name][-1][1]))
     areas = []
-    ground = [(0.0, y(0)), (100.0, y(0))]
+    ground = [(_GUTTER, y(0)), (100.0, y(0))]
     for name, kind in zip(shades, "abc", strict=False):
         path = " ".join(f"{a:.2f},{b:.2f}" for a, b in [*edges[name], *reversed(ground)])
         areas.append(tag("path", class_=kind, d=f"M{path}Z"))
@@ -125,9 +126,10 @@ def _dates(first: datetime, last: datetime) -> Sequence[Html]:
     found = []
     for index in range(_LABELS):
         share = index / (_LABELS - 1)
+        place = _GUTTER + share * (100 - _GUTTER)
         anchor = "start" if index == 0 else "end" if index == _LABELS - 1 else "middle"
         text = (first + share * whole).strftime(form)
         kind = None if index % 2 == 0 else "fine"
-        found.append(tag("text", text, x=f"{100 * share:.0f}%", y="100%", dy="18",
+        found.append(tag("text", text, x=f"{place:.1f}%", y="100%", dy="18",
                          text_anchor=anchor, class_=kind))  # fmt: skip
     return found

@@ -25,6 +25,7 @@ from probe_sql.cursor import (
 )
 from probe_sql.loss import Loss
 from probe_sql.owner import build_demo
+from probe_sql.remote import RemoteExplanation
 from probe_sql.session import Connection, Explanation
 from tests.cli.conftest import COMMON, STEADY
 
@@ -126,7 +127,7 @@ def test_a_denial_never_looks_like_an_empty_answer(
 def test_explaining_is_free_and_says_so_in_both_ways(db: Connection) -> None:
     explanation = db.explain(STEADY)
     asked = db.sql("EXPLAIN " + STEADY)
-    assert isinstance(asked, Explanation)
+    assert isinstance(asked, Explanation | RemoteExplanation)
     assert asked.epsilon_worst == explanation.epsilon_worst > 0
     assert asked.as_dict()["groups"] == 28  # as a public table says
     assert ", 28 groups" in str(asked)

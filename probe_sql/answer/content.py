@@ -95,7 +95,9 @@ class Privacy:
     def _replay(self) -> dict[str, Any] | None:
         if self.replay is None:
             return None
-        return {"on": self.replay.on, "version": self.replay.version}
+        found = self.replay
+        return {"on": found.on, "version": found.version, "current": found.current,
+                "made": found.made}  # fmt: skip
 
     def _number(self) -> dict[str, Any] | None:
         """The one number that decided, the level at which the walk ended, and its balance S."""

@@ -120,6 +120,10 @@ class Outline:
         ]
         return str(card(price, parts, closed("Around them", preformatted(self._around()))))
 
+    def whole(self) -> dict[str, Any]:
+        """All of it as JSON-ready values, from which a client makes it anew."""
+        return {**self.as_dict(), "text": str(self)}
+
     def as_dict(self) -> dict[str, Any]:
         """EXPLAIN as JSON-ready values."""
         names = {step.block.table: step.block.name for step in self.program.steps}

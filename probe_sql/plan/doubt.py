@@ -6,9 +6,9 @@ first draws, scaled to what the decision may cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from probe_sql.algorithms.protocol import FirstDraw
 from probe_sql.card import table
@@ -56,6 +56,15 @@ class Doubt:
                 for zone in self.zones
             ],
         }
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Self:
+        """The zones that `as_dict` told of."""
+        zones = tuple(
+            Zone(one["name"], one["sql"], tuple(one["widths"]), one["divided_by_rows"])
+            for one in told["zones"]
+        )
+        return cls(tuple(told["epsilons"]), zones, told["error"] == "missed")
 
     @property
     def title(self) -> str:

@@ -7,17 +7,16 @@ from typing import Any
 
 from probe_sql.accuracy import UNBOUNDED
 from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
-from probe_sql.card import card, closed, preformatted
 from probe_sql.grid import Grid, text_lines
 from probe_sql.logic import And, Constant, Formula, Leaf, render
 from probe_sql.loss import Loss
-from probe_sql.markup import tag
-from probe_sql.plan.doubt import Doubt, chart, doubt
+from probe_sql.plan.doubt import Doubt, doubt
 from probe_sql.plan.explain_costs import Offer, Sharper, spent_on, unminimised, worst
 from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
 from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
+from probe_sql.plan.plan_card import plan_card
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
 from probe_sql.text import plural, visible
 
@@ -99,6 +98,10 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         return as_dict(self)
+
+    def whole(self) -> dict[str, Any]:
+        """All of it as JSON-ready values, from which a client makes it anew."""
+        return {**self.as_dict(), "text": str(self), "card": card_parts(self)}
 
 
 _NOTHING = FirstDraws("no draw", {}, ())
@@ -327,22 +330,24 @@ def _options_text(plan: Plan) -> str:
 
 def as_html(explanation: Explanation) -> str:
     """EXPLAIN in a notebook: the price, the zone of doubt as a chart, and the text in full."""
+    lines = as_text(explanation).split("\n")
+    return plan_card(card_parts(explanation), explanation.guarantee, lines)
+
+
+def card_parts(explanation: Explanation) -> dict[str, Any]:
+    """What the card of a plan shows before its promise and its text, as JSON-ready values."""
     plan, epsilon = explanation.plan, explanation.epsilon_worst
     most = f"At most ε {epsilon:.4g} of {plan.accuracy.epsilon:g} is charged"
     price = most if explanation.free is None else f"Free: {explanation.free}"
     price = price if explanation.sharper is None else f"At most {explanation.sharper.words}"
     price = "Costs nothing: public facts decide it" if plan.decided_free else price
     groups = groups_text(explanation)
-    return str(
-        card(
-            price,
-            tag("p", f"{groups[0].upper()}{groups[1:]}."),
-            None if explanation.doubt is None else chart(explanation.doubt),
-            preformatted(value_lines(explanation.values)) if explanation.values else None,
-            closed("The exact promise", tag("p", explanation.guarantee)),
-            closed("The plan", preformatted(as_text(explanation).split("\n"))),
-        )
-    )
+    return {
+        "title": price,
+        "about": f"{groups[0].upper()}{groups[1:]}.",
+        "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
+        "values": value_lines(explanation.values) if explanation.values else [],
+    }
 
 
 def _unit_text(plan: Plan) -> str:

@@ -58,10 +58,17 @@ class RemoteConnection(CommonConnection):
         `progress` gets the seconds since the question was sent, from time to time; what it raises
         cancels the question. A notebook shows them by itself.
         """
+        return self._ask(query, parameters, progress, accuracy)
+
+    def _ask(
+        self, query: str, parameters: Sequence[Any] | None,
+        progress: Callable[[float], None] | None, accuracy: Mapping[str, Any],
+        *, explain: bool = False,
+    ) -> Answer | RemoteExplanation:  # fmt: skip
         arguments.callback(progress)
         given = arguments.parameters(parameters)
         query = arguments.plain(query)
-        sent, shifts = numbered(query)
+        sent, shifts = numbered(query, explain=explain)
         with self._asking, _Options(self, accuracy):
             try:
                 with elapsed(progress) as told:
@@ -74,14 +81,14 @@ class RemoteConnection(CommonConnection):
                     error.released = blocks_of(self._last())
                 raise
             if names == ["QUERY PLAN"]:
-                return RemoteExplanation([row[0] for row in rows])
+                return RemoteExplanation(json.loads(rows[0][0]))
             return self._whole(query, rows)
 
     def explain(
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
     ) -> RemoteExplanation:
         """What a query would cost; free of charge."""
-        found = self.sql(f"EXPLAIN VERBOSE {arguments.plain(query)}", parameters, **accuracy)
+        found = self._ask(query, parameters, None, accuracy, explain=True)
         assert isinstance(found, RemoteExplanation)
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +12,8 @@ from probe_sql.answer.content import Line, Replayed, Row
 from probe_sql.card import card, preformatted
 from probe_sql.errors import OperationalError, ProbeError, Span
 from probe_sql.loss import Loss
+from probe_sql.measuring import Step
+from probe_sql.plan.plan_card import plan_card
 
 DENIED = "PS001"
 _STATES: Mapping[str, type[ProbeError]] = {
@@ -22,23 +24,26 @@ _STATES: Mapping[str, type[ProbeError]] = {
 
 
 class RemoteExplanation:
-    """EXPLAIN as the server says it: the text, and the most that can be charged."""
+    """EXPLAIN as the server says it: the text, and the figures by the names that a file's has."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = tuple(lines)
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self._text = str(told["text"])
+        self._card = told.get("card")
+        self._figures = {name: told[name] for name in told if name not in ("text", "card")}
 
-    @property
-    def epsilon_worst(self) -> float | None:
-        """The most epsilon that can be charged, where the text has it as one number."""
-        found = re.search(r"at most epsilon ([0-9.e+-]+) is charged", str(self))
-        return float(found.group(1)) if found else None
+    def __getattr__(self, name: str) -> Any:
+        """A figure of the plan, `epsilon_worst` or `groups` say."""
+        figures = vars(self).get("_figures", {})
+        if name not in figures:
+            raise AttributeError(f"a served plan has no {name}; as_dict() has what there is")
+        return figures[name]
 
     def as_dict(self) -> dict[str, Any]:
-        """The text as a JSON-ready value."""
-        return {"text": str(self), "epsilon_worst": self.epsilon_worst}
+        """EXPLAIN as JSON-ready values."""
+        return copy.deepcopy(self._figures)
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return self._text
 
     def __repr__(self) -> str:
         return str(self)
@@ -48,9 +53,11 @@ class RemoteExplanation:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        most = self.epsilon_worst
-        title = "The plan" if most is None else f"At most ε {most:.4g} is charged"
-        return str(card(title, preformatted(self.lines)))
+        lines = str(self).split("\n")
+        if self._card is None:
+            title = f"At most ε {self.epsilon_worst:.4g} is charged in all"
+            return str(card(title, preformatted(lines)))
+        return plan_card(self._card, self._figures["guarantee"], lines)
 
 
 def error_of(error: Any) -> ProbeError:
@@ -82,9 +89,10 @@ def answer_of(told: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
         privacy["guarantee"],
         privacy["unit"],
         privacy["min_entropy"],
+        tuple(Step(**step) for step in told.get("trace", ())),
         fdr=privacy["fdr"],
         sentence=privacy["sentence"],
-        replay=None if replay is None else Replayed(replay["on"], replay["version"]),
+        replay=None if replay is None else Replayed(**replay),
     )
     columns = tuple(told["columns"])
     if told["status"] == "denied":

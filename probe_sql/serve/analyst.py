@@ -6,6 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from probe_sql.answer import Answer
@@ -76,7 +77,7 @@ class Analyst:
             self._keep_released(sql, error)
             raise
         if isinstance(answer, Answer):
-            self._answers.keep(self.user, sql, size_of(answer), answer.as_dict)
+            self._answers.keep(self.user, sql, size_of(answer), lambda: _whole(answer))
         return answer
 
     def _keep_released(self, sql: str, error: ProbeError) -> None:
@@ -104,6 +105,11 @@ class Analyst:
                 fix="SELECT * FROM probe.ledger; or SELECT ... HAVING ...",
             )
         return found
+
+
+def _whole(answer: Answer) -> dict[str, Any]:
+    """An answer with how it came about, from which clients make it anew."""
+    return {**answer.as_dict(), "trace": [asdict(step) for step in answer.privacy.trace]}
 
 
 def size_of(answer: Answer) -> int:

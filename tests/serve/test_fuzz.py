@@ -28,7 +28,7 @@ LogIn = Callable[[raw.Raw], list[tuple[str, bytes]]]
 TEXTS = (
     "", ";", "SELECT 1", "BEGIN", "ROLLBACK", "COMMIT", "SHOW ALL", "SET probe.fnr = 0.1", "'",
     "FETCH 1 FROM p", "DECLARE p CURSOR FOR SELECT 1", "CLOSE ALL", "DISCARD ALL",
-    "EXPLAIN " + COMMON,
+    "EXPLAIN " + COMMON, "EXPLAIN (FORMAT JSON) " + COMMON, "EXPLAIN (VERBOSE, FORMAT",
     "SELECT $1", "SELECT * FROM pg_class WHERE oid = $1", "/* /* */", "$$", "SAVEPOINT a",
     "SELECT ward FROM patients WHERE age > $1 GROUP BY ward HAVING", "\u202e", "DEALLOCATE ALL",
 )  # fmt: skip

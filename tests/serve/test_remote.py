@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +13,9 @@ pytest.importorskip("psycopg")
 
 import probe_sql
 from probe_sql.answer import Answer, Denied
+from probe_sql.errors import ProbeError, Span
 from probe_sql.remote import Address, RemoteConnection, RemoteExplanation
-from probe_sql.remote.wording import numbered
+from probe_sql.remote.wording import move_place, numbered
 from tests.serve.conftest import PASSWORD, Running, Serve
 from tests.test_api import (  # noqa: F401 - collected here once more, for a connection to a server
     test_a_closed_connection_says_so,
@@ -21,13 +24,20 @@ from tests.test_api import (  # noqa: F401 - collected here once more, for a con
     test_a_denial_raises_where_rows_alone_could_not_tell_it,
     test_an_answer_spends_once_however_often_it_is_looked_at,
     test_answers_cannot_be_changed,
+    test_explain_through_a_cursor_is_text,
+    test_explaining_is_free_and_says_so_in_both_ways,
     test_frames_have_the_rows,
+    test_marks_are_wherever_an_answer_is_shown,
     test_parameters_and_accuracy_reach_the_query,
+    test_types_and_constructors_of_pep_249,
     test_what_makes_no_sense_here_is_refused_politely,
 )
 
 VALUES = "SELECT ward, count(*) AS n, avg(age) AS a, median(age) AS m FROM patients GROUP BY ward"
 COMMON = "SELECT admitted, count(*) AS n FROM patients GROUP BY admitted HAVING count(*) > 100"
+DOUBT = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 3000 OR avg(age) < 10"
+FREE = "SELECT ward FROM patients GROUP BY ward HAVING count(*) >= 0"
+BLOCKS = "WITH a AS (SELECT ward, count(*) AS n FROM patients GROUP BY ward) SELECT sum(n) FROM a"
 
 
 def address(running: Running, user: str = "maria", more: str = "sslmode=disable") -> str:
@@ -70,6 +80,25 @@ def test_an_answer_is_whole(serve: Serve) -> None:
     assert [type(value) for value in same.rows[0]] == [type(value) for value in over.rows[0]]
 
 
+@pytest.mark.parametrize("query", [VALUES, COMMON, DOUBT, BLOCKS, FREE])
+def test_a_plan_is_whole(serve: Serve, query: str) -> None:
+    """Its text, figures and card are those of a file's connection."""
+    running = serve()
+    with probe_sql.connect(address(running), password=PASSWORD) as db:
+        over = db.explain(query, epsilon=0.5)
+    at = running.database
+    with probe_sql.connect(at, at.with_suffix(".toml"), analyst="maria") as here:
+        same = here.explain(query, epsilon=0.5)
+    assert str(over) == str(same)
+    assert over.as_dict() == json.loads(json.dumps(same.as_dict()))
+    assert over.epsilon_worst == same.epsilon_worst
+    if query != BLOCKS:  # of several blocks it is the text
+        assert over._repr_html_() == same._repr_html_()
+    with pytest.raises(AttributeError, match="has no nonsense"):
+        _ = over.nonsense
+    assert copy.deepcopy(over).as_dict() == over.as_dict()
+
+
 def test_what_is_wrong_is_the_error_of_a_file(db: RemoteConnection) -> None:
     wrong = "SELECT ward, count(*) FROM patients WHERE age > ? GROUP BY wards"
     with pytest.raises(probe_sql.ProgrammingError, match="no column 'wards'") as caught:
@@ -77,6 +106,12 @@ def test_what_is_wrong_is_the_error_of_a_file(db: RemoteConnection) -> None:
     assert caught.value.span is not None
     assert wrong[caught.value.span.start : caught.value.span.end] == "wards"
     assert "^^^^^" in str(caught.value)
+    for asks in (db.explain, lambda text, given: db.sql(f"EXPLAIN {text}", given)):
+        with pytest.raises(probe_sql.ProgrammingError, match="no column 'wards'") as caught:
+            asks(wrong, (3,))
+        assert caught.value.span is not None
+        sql = str(caught.value.sql)
+        assert sql[caught.value.span.start : caught.value.span.end] == "wards"
     with pytest.raises(probe_sql.ProgrammingError, match="fnr"):
         db.sql(COMMON, fnr=7)
     with pytest.raises(probe_sql.NotSupportedError, match="by column"):
@@ -90,7 +125,6 @@ def test_explaining_and_looking_around_are_free(db: RemoteConnection) -> None:
     explained = db.explain(VALUES, epsilon=0.3)
     assert isinstance(explained, RemoteExplanation)
     assert explained.epsilon_worst == pytest.approx(0.3)
-    assert "psql" in explained._repr_html_()
     assert "patients" in db.catalogue.tables
     assert len(db.key_values("patients", "disease")) == 28
     assert db.key_values("patients", "age") == ()
@@ -165,7 +199,34 @@ def test_verification_is_the_default_of_an_address() -> None:
 
 def test_parameters_are_numbered_outside_of_texts() -> None:
     query = "SELECT '?', \"?\" /* ? */ FROM t -- ?\nWHERE a = ? AND b = '''?' AND c = ?"
-    sent, places = numbered(query)
+    sent, shifts = numbered(query)
     assert sent.count("$") == 2
-    assert [query[place] for place in places] == ["?", "?"]
+    assert [query[place - 1] for place, _ in shifts] == ["?", "?"]
     assert sent.endswith("c = $2")
+
+
+@pytest.mark.parametrize(
+    ("query", "explain", "sent"),
+    [
+        ("SELECT a?b? ?", True, "EXPLAIN (FORMAT JSON) SELECT a$1b$2 $3"),
+        (" /* x */ explain verbose SELECT ? c", False,
+         " /* x */ explain (FORMAT JSON)  verbose SELECT $1 c"),
+        ("EXPLAIN(SELECT ?)", True, "EXPLAIN (FORMAT JSON) (SELECT $1)"),
+    ],
+)  # fmt: skip
+def test_a_place_in_what_was_sent_is_moved_to_what_was_written(
+    query: str, explain: bool, sent: str
+) -> None:
+    found, shifts = numbered(query, explain=explain)
+    assert found == sent
+    for at, letter in enumerate(query):
+        if letter.isalpha() or letter == "?":
+            error = ProbeError("x", span=Span(where := _place_of(at, shifts), where + 1))
+            move_place(error, query, shifts)
+            assert error.span is not None
+            assert error.span.start == at
+            assert found[where] == letter.replace("?", "$")
+
+
+def _place_of(at: int, shifts: Sequence[tuple[int, int]]) -> int:
+    return at + sum(length for place, length in shifts if place <= at)

@@ -231,6 +231,42 @@ def test_explain_says_price_and_doubt_first_and_verbose_the_rest(served: Running
     assert any(line.startswith("promise ") for line in whole)
 
 
+def test_explain_takes_what_postgres_has_in_brackets(served: Running) -> None:
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        before = db.execute("SHOW probe.remaining").fetchone()
+
+        def lines(words: str, values: tuple[object, ...] = ()) -> list[str]:
+            return [row[0] for row in db.execute(words + DISEASES, values).fetchall()]
+
+        whole = lines("EXPLAIN VERBOSE ")
+        assert lines("EXPLAIN (VERBOSE, COSTS OFF) ") == whole
+        assert lines("/* x */ explain(verbose true, format text)") == whole
+        assert lines("EXPLAIN (VERBOSE FALSE, ANALYZE off) ") == lines("EXPLAIN ")
+        for words in ("EXPLAIN (FORMAT JSON) ", "EXPLAIN (format json) VERBOSE "):
+            [one] = lines(words)
+            told = json.loads(one)
+            assert told["text"].split("\n") == whole
+            assert told["groups"] == 28
+        with_parameter = (
+            "EXPLAIN (FORMAT JSON) SELECT ward FROM patients WHERE age > %s GROUP BY ward"
+        )
+        [row] = db.execute(with_parameter, (33,), prepare=True, binary=True).fetchall()
+        assert json.loads(row[0])["groups"] == 4
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="ANALYZE is not supported"):
+            lines("EXPLAIN (FORMAT JSON, ANALYZE) ")
+        for words in ("(FORMAT XML)", "(FORMAT)", "(BUFFERS maybe)", "(VERBOSE,)", "(COSTS, x)"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="no such option"):
+                lines(f"EXPLAIN {words} ")
+        for words in ("EXPLAIN (", "EXPLAIN (VERBOSE ", "EXPLAIN ()", "EXPLAIN (FORMAT JSON)"):
+            with pytest.raises(psycopg.Error):
+                db.execute(words)
+        wrong = "EXPLAIN (FORMAT JSON)".ljust(40) + "SELECT ward FROM patients GROUP BY wards"
+        with pytest.raises(psycopg.errors.SyntaxError) as caught:
+            db.execute(wrong)
+        assert caught.value.diag.statement_position == str(wrong.index("wards") + 1)
+        assert db.execute("SHOW probe.remaining").fetchone() == before
+
+
 def test_the_accuracy_is_set_for_a_session_and_by_the_address(served: Running) -> None:
     with connect(served) as db:
         db.execute("SET probe.fnr = 0.2")

@@ -5,6 +5,7 @@ Everything here may take its time: call it in a thread.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,10 +48,17 @@ def ask(
     accuracy: dict[str, Any],
     stop: Stop,
     most_rows: int,
+    as_json: bool = False,
 ) -> Result:
-    """Answer a question, which spends; EXPLAIN does not. A denial is an error here."""
+    """Answer a question, which spends; EXPLAIN does not. A denial is an error here.
+
+    `as_json`: a plan is one JSON object, with its whole text.
+    """
     answer = analyst.ask(sql, values, accuracy, stop)
     if isinstance(answer, Explanation | Outline):
+        if as_json:
+            whole = json.dumps(answer.whole(), default=str, ensure_ascii=False)
+            return Result.of_texts("EXPLAIN", "QUERY PLAN", [whole])
         left = analyst.session.budget.remaining
         lines = str(answer).split("\n") if answer.verbose else brief(answer, left, _WIDTH)
         return Result.of_texts("EXPLAIN", "QUERY PLAN", lines)

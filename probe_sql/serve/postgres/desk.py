@@ -121,7 +121,9 @@ class Desk:
             else:
                 await self._located(
                     asked,
-                    self.guest.plan(lambda: asking.columns(self.analyst, asked.text, (), accuracy)),
+                    self.guest.plan(
+                        lambda: asking.columns(self.analyst, asked.marked(), (), accuracy)
+                    ),
                 )
         for number in asked.listed:
             oids[number - 1] = oids[number - 1] or types.TEXTS_LIST
@@ -269,7 +271,9 @@ class Desk:
 
             def work() -> Result:
                 most = self.guest.limits.result_rows
-                return asking.ask(self.analyst, given.marked(), ordered, accuracy, stop, most)
+                return asking.ask(
+                    self.analyst, given.marked(), ordered, accuracy, stop, most, given.as_json
+                )
 
             where = self.guest.plan if free else self.guest.ask
             return await self._located(given, where(work, stop))

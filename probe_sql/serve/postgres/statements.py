@@ -33,6 +33,13 @@ _TOKEN = re.compile(
 )
 
 
+# What PostgreSQL has in brackets after EXPLAIN; what tells nothing here is taken and left out.
+_EXPLAINED = frozenset({"FORMAT", "VERBOSE", "ANALYZE", "ANALYSE", "COSTS", "SETTINGS", "BUFFERS",
+                        "TIMING", "SUMMARY", "WAL", "GENERIC_PLAN"})  # fmt: skip
+_OFF = (["FALSE"], ["OFF"], ["0"])
+_SWITCHES = (*_OFF, ["TRUE"], ["ON"], ["1"])
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word, name, string, number, parameter or sign, and its span in the text."""
@@ -107,7 +114,8 @@ class Statement:
     What the server's own thread needs to know of it is found out when it is read, which for long
     texts is beside the others: `verb` is its first word in capitals; `parameters` are their
     numbers in the order of the text, `positions` where they stand, and `listed` those that ANY
-    goes through, which are lists if nobody says otherwise; `about_catalogue` says whether it asks
+    goes through, which are lists if nobody says otherwise; `brackets` are those after EXPLAIN that
+    the dialect has not, which may ask for a plan `as_json`; `about_catalogue` says whether it asks
     the catalogue, and `own` whether it names a table of one's own there.
     """
 
@@ -118,12 +126,15 @@ class Statement:
     parameters: tuple[int, ...] = field(init=False)
     positions: tuple[int, ...] = field(init=False)
     listed: tuple[int, ...] = field(init=False)
+    brackets: tuple[Token, ...] = field(init=False)
+    as_json: bool = field(init=False)
     about_catalogue: bool = field(init=False)
     own: bool = field(init=False)
 
     def __post_init__(self) -> None:
         verb = next((token.upper for token in self.tokens if token.text != "("), "")
         marks = [token for token in self.tokens if token.kind == "parameter"]
+        brackets, as_json = _explain_options(verb, self.tokens)
         behind = zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
         known = {
             "verb": verb,
@@ -134,6 +145,8 @@ class Statement:
                 for first, second, third in behind
                 if first.upper == "ANY" and second.text == "(" and third.kind == "parameter"
             ),
+            "brackets": brackets,
+            "as_json": as_json,
             "about_catalogue": _about_catalogue(verb, self.tokens),
             "own": any(token.value + "." == OWN for token in self.tokens),
         }
@@ -141,11 +154,12 @@ class Statement:
             object.__setattr__(self, name, value)
 
     def marked(self) -> str:
-        """The text with ? for each parameter, every position kept."""
+        """The text with ? for each parameter and no brackets after EXPLAIN, every position kept."""
         parts, at = [], 0
         for token in self.tokens:
-            if token.kind == "parameter":
-                parts += [self.text[at : token.start], "?".ljust(len(token.text))]
+            if token.kind == "parameter" or token in self.brackets:
+                mark = "?" if token.kind == "parameter" else ""
+                parts += [self.text[at : token.start], mark.ljust(len(token.text))]
                 at = token.end
         return "".join([*parts, self.text[at:]])
 
@@ -175,6 +189,32 @@ def split(text: str) -> list[Statement]:
             found.append(Statement(text[start:end], inner, start))
             part = []
     return found
+
+
+def _explain_options(verb: str, found: Sequence[Token]) -> tuple[tuple[Token, ...], bool]:
+    """The brackets after EXPLAIN that PostgreSQL has, which the dialect has not, and whether they
+    ask for JSON. VERBOSE and ANALYZE stay: they are words of the dialect, or refused by it."""
+    words = [token.upper for token in found]
+    if verb != "EXPLAIN" or words[1:2] != ["("] or not _EXPLAINED & {*words[2:3]}:
+        return (), False
+    if ")" not in words:
+        return (), False
+    end, stay, form = words.index(")"), set[int](), "TEXT"
+    commas = [at for at in range(end) if words[at] == ","]
+    for start, stop in zip([1, *commas], [*commas, end], strict=True):
+        name, *value = words[start + 1 : stop] or [""]
+        if name == "FORMAT" and value in (["TEXT"], ["JSON"]):
+            form = value[0]
+        elif name not in _EXPLAINED or name == "FORMAT" or value not in ([], *_SWITCHES):
+            raise NotSupportedError(
+                "EXPLAIN has no such option, or it has no such value",
+                why="its options are VERBOSE and FORMAT, which is TEXT or JSON",
+                fix="EXPLAIN (FORMAT JSON) SELECT ...",
+            )
+        elif name in ("VERBOSE", "ANALYZE", "ANALYSE") and value not in _OFF:
+            stay.add(start + 1)
+    left = tuple(token for at, token in enumerate(found[: end + 1]) if at and at not in stay)
+    return left, form == "JSON"
 
 
 def _about_catalogue(verb: str, found: Sequence[Token]) -> bool:

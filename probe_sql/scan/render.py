@@ -39,19 +39,20 @@ from probe_sql.types import Kind
 
 
 def render_scan(
-    scan: Scan, dialect: str = "duckdb", pretty: bool = False, domain: str | None = None
+    scan: Scan, pretty: bool = False, domain: str | None = None, light: bool = True
 ) -> str:
     """SQL that returns one row for each group of the domain, in domain order.
 
-    Columns `m0`, `m1`, ... are the measures as 64-bit integers.
+    Columns `m0`, `m1`, ... are the measures as 64-bit integers. A `light` statement costs less and
+    may fail; the other one then gives the same integers.
     """
     on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
-    ctes = aggregation(scan, domain)
+    ctes = aggregation(scan, domain, light=light)
     placed = build.select(summed(scan), build.table("b", quoted=False), group=1)
     joins = [build.join(build.subquery(placed, "a"), [on], "LEFT")]
     scan = _by_group(scan)
     statement = _over_domain(scan, _measures(scan), joins, ctes, domain)
-    return statement.sql(dialect=dialect, pretty=pretty)
+    return statement.sql(dialect="duckdb", pretty=pretty)
 
 
 def render_ranking(
@@ -89,10 +90,10 @@ def listed_value() -> exp.Expr:
 
 
 def render_separate(
-    scan: Scan, dialect: str = "duckdb", pretty: bool = False, domain: str | None = None
+    scan: Scan, pretty: bool = False, domain: str | None = None, light: bool = True
 ) -> list[str]:
     """One scan for each measure, as in the paper (`fuse = false`)."""
-    return [render_scan(single, dialect, pretty, domain) for single in separate(scan)]
+    return [render_scan(single, pretty, domain, light) for single in separate(scan)]
 
 
 def separate(scan: Scan) -> list[Scan]:
@@ -181,7 +182,9 @@ def _over_domain(
 # --- the private side ------------------------------------------------------------------
 
 
-def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, exp.Select]:
+def aggregation(
+    scan: Scan, domain: str | None, bare: bool = True, light: bool = False
+) -> dict[str, exp.Select]:
     """The one pass over the private table, as `a`, and its groups by their index, as `b`.
 
     `a` has the keys `k0`, ... and the tallies `n0`, ... of every group, `b` the index `o` and the
@@ -189,10 +192,10 @@ def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, 
     Privacy: whatever keys the domain lists, `b` has one index for each group of `a`, so that
     no row is counted in two.
     """
-    rows, columns = aggregates(scan, bare)
+    rows, columns = aggregates(scan, bare, light)
     relation = scan.relation
     source: exp.Expr = build.table(relation.table.name, "t")
-    where = [net(condition.ast) for condition in scan.conditions]
+    where = [net(condition.ast, light) for condition in scan.conditions]
     if capped(scan):
         source, where = capped_rows(scan, _lookups(scan, [*where, *_keys(scan)]), domain), []
     read = [*rows.columns, *where]

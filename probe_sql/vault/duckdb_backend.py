@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -29,7 +29,8 @@ from probe_sql.vault.choosing import ranking
 from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
-from probe_sql.vault.instance import Connection, Instance
+from probe_sql.vault.failures import Failure, scan_error
+from probe_sql.vault.instance import Connection, Instance, rendered
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -202,12 +203,13 @@ class DuckDBBackend:
                 return Exact((), domain.size, people)
             if people:
                 self._source.people.bound(table, self._source.schemas, instance)
-            statements = instance.statements(scan, fuse, domain)
+            light = instance.statements(scan, fuse, domain)
+            sure = partial(rendered, scan, fuse, domain, light=False)
             ranked = [render_ranking(scan, r, domain=domain.table) for r in scan.rankings]
             faults.point("vault.scan.before")
             files = replaceable(self._source.layout.private, table)
             columns = steadily(
-                partial(_measured, instance, statements, ranked), partial(file_marks, files), wipe
+                partial(_measured, instance, light, sure, ranked), partial(file_marks, files), wipe
             )
             count = len(scan.measures)
             rankings = [
@@ -266,12 +268,24 @@ class DuckDBBackend:
         return f"<{type(self).__name__}: {'closed' if self._source.pool.closed else 'open'}>"
 
 
-def _measured(instance: Instance, statements: Sequence[str], ranked: Sequence[str]) -> list[Ints]:
-    """The columns of all measures, then three for each ranking."""
+def _measured(
+    instance: Instance, light: Sequence[str], sure: Callable[[], list[str]], ranked: Sequence[str]
+) -> list[Ints]:
+    """The columns of all measures, then three for each ranking.
+
+    Privacy: no row decides whether a light statement that fails fails the query: the sure one
+    gives the same integers in its place, only later.
+    """
     columns: list[Ints] = []
-    for prefix, texts in (("m", statements), ("r", ranked)):
-        for sql in texts:
-            columns += instance.run(partial(_columns, sql=sql, prefix=prefix))
+    for number, sql in enumerate(light):
+        found = instance.attempt(partial(_columns, sql=sql, prefix="m"))
+        if found is Failure.OTHER:
+            found = instance.run(partial(_columns, sql=sure()[number], prefix="m"))
+        elif isinstance(found, Failure):
+            raise scan_error(found)
+        columns += found
+    for sql in ranked:
+        columns += instance.run(partial(_columns, sql=sql, prefix="r"))
     return columns
 
 

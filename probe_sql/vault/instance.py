@@ -124,12 +124,7 @@ class Instance:
         asked, latest = (scan, fuse, domain), self._rendered
         if latest is not None and all(a is b for a, b in zip(latest[0], asked, strict=True)):
             return latest[1]
-        if not scan.measures:
-            sql = []
-        elif fuse:
-            sql = [render_scan(scan, domain=domain.table)]
-        else:
-            sql = render_separate(scan, domain=domain.table)
+        sql = rendered(scan, fuse, domain, light=True)
         self._rendered = (asked, sql)
         return sql
 
@@ -145,6 +140,15 @@ class Instance:
     def close(self) -> None:
         """End what runs and free the memory; safe to call twice."""
         self._runner.end(self.connection.close)
+
+
+def rendered(scan: Scan, fuse: bool, domain: Domain, light: bool) -> list[str]:
+    """The SQL of a scan: one statement, or one for each measure."""
+    if not scan.measures:
+        return []
+    if fuse:
+        return [render_scan(scan, domain=domain.table, light=light)]
+    return render_separate(scan, domain=domain.table, light=light)
 
 
 def rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:

@@ -28,7 +28,7 @@ WITH d AS (
       t."ward" AS k0
     FROM "stays" AS t
     WHERE
-      TRY(t."age" > CAST('50' AS INT))
+      t."age" > CAST('50' AS INT)
   ) AS r
   GROUP BY
     1

@@ -44,8 +44,8 @@ WITH d AS (
   FROM (
     SELECT
       t."ward" AS k0,
-      TRY(t."sex" = 'f') AS f0,
-      TRY(t."sex" = 'm') AS f1,
+      t."sex" = 'f' AS f0,
+      t."sex" = 'm' AS f1,
       t."age" AS v0,
       t."age" AS p0
     FROM "stays" AS t

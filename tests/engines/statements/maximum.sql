@@ -27,7 +27,7 @@ WITH d AS (
   FROM (
     SELECT
       t."ward" AS k0,
-      TRY(t."age" >= CAST('65' AS INT)) AS f0,
+      t."age" >= CAST('65' AS INT) AS f0,
       t."age" AS p0
     FROM "stays" AS t
   ) AS r

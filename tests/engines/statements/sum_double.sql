@@ -22,20 +22,27 @@ WITH d AS (
 ), a AS (
   SELECT
     r.k0 AS k0,
-    SUM(
-      CASE
-        WHEN r.v0 BETWEEN 0 AND 3000
-        THEN CAST(r.v0 AS BIGINT)
-        WHEN r.v0 > 3000
-        THEN 3000
-        WHEN r.v0 < 0
-        THEN 0
-      END
-    ) AS n0
+    CASE
+      WHEN COUNT(*) <= 4294967296
+      THEN (
+        CAST(SUM(
+          CASE
+            WHEN r.v0 BETWEEN CAST('-2251799813685248.0' AS DOUBLE) AND CAST('2251799813685248.0' AS DOUBLE)
+            THEN ABS(r.v0) - ABS(r.v0 - CAST('3000.0' AS DOUBLE))
+            WHEN r.v0 > CAST('2251799813685248.0' AS DOUBLE)
+            THEN CAST('3000.0' AS DOUBLE)
+            WHEN r.v0 < CAST('-2251799813685248.0' AS DOUBLE)
+            THEN CAST('-3000.0' AS DOUBLE)
+          END
+        ) AS BIGINT) + 3000 * COUNT(r.p0)
+      ) // 2
+      ELSE CAST(ERROR('too many rows') AS BIGINT)
+    END AS n0
   FROM (
     SELECT
       t."ward" AS k0,
-      TRY(ROUND(t."weight" * CAST('10.0' AS DOUBLE))) AS v0
+      ROUND(t."weight" * CAST('10.0' AS DOUBLE)) AS v0,
+      t."weight" AS p0
     FROM "stays" AS t
   ) AS r
   GROUP BY

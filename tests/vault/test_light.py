@@ -23,7 +23,8 @@ from probe_sql.vault import duckdb_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
 from tests.audit.bench import in_memory
-from tests.audit.workbench import QuietSampler, build, opened
+from tests.audit.workbench import QuietSampler, opened
+from tests.examples.sources import build
 
 ODD = [
     math.nan, struct.unpack("d", struct.pack("Q", 0xFFF8000000000001))[0], math.inf, -math.inf,

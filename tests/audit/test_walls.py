@@ -337,7 +337,7 @@ def loosened(node: exp.Expr) -> exp.Expr:
 def without_first(monkeypatch: Patch) -> None:
     net = rows.net
     for module in (rows, render, caps, lookup):
-        monkeypatch.setattr(module, "net", lambda node: net(loosened(node)))
+        monkeypatch.setattr(module, "net", lambda node, light=False: net(loosened(node), light))
 
 
 def without_second(monkeypatch: Patch) -> None:

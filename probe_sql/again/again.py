@@ -119,7 +119,7 @@ class Again:
         for same in about.values():
             follows = followed(plan, groups, [was for _, was in same])
             if follows is not None:
-                used = tuple(same[place][0] for place in follows.places)
+                used = tuple(same[number][0] for number in follows.numbers)
                 on = " and ".join(sorted({kept.time[:10] for kept in used}))
                 told = Replayed(on, used[0].version, self._reuse.version, made=True)
                 return Replay(used, follows.plan, follows.outcome, told), follows.margins

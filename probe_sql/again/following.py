@@ -23,14 +23,14 @@ from probe_sql.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """What a plan comes to without a draw, and from which of the records, by their places.
+    """What a plan comes to without a draw, and from which of the records, by number.
 
     `margins` are those of the columns that have one for every group, or for one of the public size.
     """
 
     plan: Plan
     outcome: Outcome
-    places: tuple[int, ...]
+    numbers: tuple[int, ...]
     margins: dict[str, float]
 
 
@@ -44,8 +44,8 @@ def followed(plan: Plan, groups: int, records: Sequence[Record]) -> Follows | No
         return None
     usable = [n for n, record in enumerate(records) if _usable(plan, groups, record)]
     found = _Finder(plan, groups, records)
-    for places in (*([place] for place in usable), usable if len(usable) > 1 else []):
-        ways = [found.way(figure, places) for figure in plan.figures]
+    for numbers in (*([number] for number in usable), usable if len(usable) > 1 else []):
+        ways = [found.way(figure, numbers) for figure in plan.figures]
         made = [way for way in ways if way is not None]
         if made and len(made) == len(ways):
             return _follows(plan, groups, made)
@@ -60,7 +60,7 @@ def _usable(plan: Plan, groups: int, record: Record) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    place: int
+    number: int
     followed: Followed
 
 
@@ -76,15 +76,15 @@ class _Finder:
         self._forms = {measure: form for measure, form in forms.items() if form is not None}
         self._found: dict[tuple[int, int], Followed | None] = {}
 
-    def way(self, figure: Figure, places: Sequence[int]) -> _Way | None:
+    def way(self, figure: Figure, numbers: Sequence[int]) -> _Way | None:
         """How a figure follows from the first of the records from which it does."""
-        for place in places:
-            key = figure.output, place
+        for number in numbers:
+            key = figure.output, number
             if key not in self._found:
-                self._found[key] = self._follow(figure, self._records[place])
+                self._found[key] = self._follow(figure, self._records[number])
             found = self._found[key]
             if found is not None:
-                return _Way(place, found)
+                return _Way(number, found)
         return None
 
     def _follow(self, figure: Figure, record: Record) -> Followed | None:
@@ -120,6 +120,6 @@ def _follows(plan: Plan, groups: int, ways: Sequence[_Way]) -> Follows:
         shown={one.figure.output: one.shown for one in made},
     )
     figures = tuple(one.figure for one in made)
-    places = tuple(sorted({way.place for way in ways}))
+    numbers = tuple(sorted({way.number for way in ways}))
     margins = {one.figure.name: one.margin for one in made}
-    return Follows(replace(plan, figures=figures), outcome, places, margins)
+    return Follows(replace(plan, figures=figures), outcome, numbers, margins)

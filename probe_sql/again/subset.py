@@ -31,14 +31,14 @@ class Subset:
 
     plan: Plan
     groups: int
-    places: Ints
+    indexes: Ints
 
     def outcome(self, whole: Outcome, figures: Sequence[Figure]) -> Outcome:
         """What was decided of the larger question, for the groups of the smaller one."""
         shown = {
             figure.output: self._shown(whole.shown[figure.output], figure) for figure in figures
         }
-        returned = np.ones(self.places.size, dtype=np.bool_)
+        returned = np.ones(self.indexes.size, dtype=np.bool_)
         return replace(whole, returned=returned, shown=shown, trace=())
 
     def _shown(self, whole: Shown, figure: Figure) -> Shown:
@@ -50,7 +50,7 @@ class Subset:
 
     def _taken(self, values: Any, nothing: float) -> Any:
         """The values of the groups; `nothing` where no row counts."""
-        found: Ints | Floats = np.where(self.places < 0, nothing, values[self.places])
+        found: Ints | Floats = np.where(self.indexes < 0, nothing, values[self.indexes])
         return found.astype(values.dtype)
 
 
@@ -93,12 +93,12 @@ def subset(plan: Plan, groups: int, whole: Larger, backend: Backend) -> Subset |
         return None
     inner = replace(plan.scan, kept=(*plan.scan.kept, *whole.conditions))
     every, mine, inside = (_names(backend, scan) for scan in (whole.plan.scan, plan.scan, inner))
-    number = {name: place for place, name in enumerate(every)}
+    number = {name: index for index, name in enumerate(every)}
     if len(number) != size or len(mine) != groups or not number.keys() >= set(mine):
         return None
     counted = set(inside)
-    places = [number[name] if name in counted else -1 for name in mine]
-    return Subset(whole.plan.among(size), size, np.array(places, dtype=np.int64))
+    indexes = [number[name] if name in counted else -1 for name in mine]
+    return Subset(whole.plan.among(size), size, np.array(indexes, dtype=np.int64))
 
 
 def _names(backend: Backend, scan: Scan) -> list[tuple[Any, ...]]:

@@ -178,19 +178,19 @@ def _solved(columns: Sequence[Form], target: Form) -> list[Fraction] | None:
         [*(column.get(tally, Fraction(0)) for column in columns), target.get(tally, Fraction(0))]
         for tally in tallies
     ]
-    for place in range(len(columns)):
-        pivot = next((n for n in range(place, len(rows)) if rows[n][place]), None)
+    for column in range(len(columns)):
+        pivot = next((n for n in range(column, len(rows)) if rows[n][column]), None)
         if pivot is None:
             return None
-        rows[place], rows[pivot] = rows[pivot], rows[place]
-        first = rows[place][place]
-        rows[place] = [each / first for each in rows[place]]
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        first = rows[column][column]
+        rows[column] = [each / first for each in rows[column]]
         for n, row in enumerate(rows):
-            if n != place and row[place]:
-                rows[n] = [a - row[place] * b for a, b in zip(row, rows[place], strict=True)]
+            if n != column and row[column]:
+                rows[n] = [a - row[column] * b for a, b in zip(row, rows[column], strict=True)]
     if any(row[-1] for row in rows[len(columns) :]):
         return None
-    return [rows[place][-1] for place in range(len(columns))]
+    return [rows[column][-1] for column in range(len(columns))]
 
 
 def _added(parts: Sequence[tuple[Fraction, Form]]) -> dict[str, Fraction]:

@@ -2,7 +2,7 @@
 
 Most levels of a fine ladder decide nothing. Where many groups would still be false some levels
 further, those between can be left out. To see that, somebody has to look at noisy numbers, and no
-group may have a say in its own stop: so the groups are in two halves, by their place in the domain,
+group may have a say in its own stop: so the groups are in two halves, by their index in the domain,
 and each looks ahead for the other.
 """
 

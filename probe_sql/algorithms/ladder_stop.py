@@ -11,7 +11,7 @@ from probe_sql.algorithms.ladder_levels import Level, Tuning
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints, Mask
 
-HALVES = (slice(0, None, 2), slice(1, None, 2))  # the groups, by their place in the domain
+HALVES = (slice(0, None, 2), slice(1, None, 2))  # the groups, by their index in the domain
 
 
 class Watch:

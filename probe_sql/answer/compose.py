@@ -286,8 +286,7 @@ def _keys_alone(
     columns = [keys[number] for number in range(len(query.outputs))]
     certain = None if outcome.certain is None else outcome.certain[chosen]
     if query.order or query.offset or query.limit is not None:
-        places = range(len(chosen))
-        lines = _ordered(plan, list(places), lambda line, output: columns[output][line])
+        lines = _ordered(plan, list(range(len(chosen))), lambda line, output: columns[output][line])
         lines = lines[query.offset : None if query.limit is None else query.offset + query.limit]
         columns = [[column[line] for line in lines] for column in columns]
         certain = None if certain is None else certain[lines]

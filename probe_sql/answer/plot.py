@@ -57,18 +57,18 @@ def as_plot(answer: Content, axes: Any = None) -> Axes:
 
 
 def _bars(answer: Content, axes: Any, column: int, keys: list[int], known: list[int]) -> None:
-    places = range(len(known))
-    for place, index in zip(places, known, strict=True):
+    bars = range(len(known))
+    for bar, index in zip(bars, known, strict=True):
         colour, face = _look(answer, index)
         value, margin = _value(answer, index, column)
-        axes.barh(place, value, color=colour, alpha=0.3, height=0.6)
+        axes.barh(bar, value, color=colour, alpha=0.3, height=0.6)
         axes.errorbar(
-            value, place, xerr=margin, fmt="o", color=colour, markerfacecolor=face, capsize=3
+            value, bar, xerr=margin, fmt="o", color=colour, markerfacecolor=face, capsize=3
         )
     names = [
         visible(", ".join(str(answer.rows[index][key]) for key in keys)) or "all" for index in known
     ]
-    axes.set_yticks(list(places), names)
+    axes.set_yticks(list(bars), names)
     axes.invert_yaxis()
     for line in answer.lines:
         if line.column == column:

@@ -89,8 +89,8 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
         hidden = int((high[rest] >= low[first].min()).sum())
         ahead = np.full(limit, -np.inf)
     else:
-        place = {group: n for n, group in enumerate(np.flatnonzero(outcome.returned).tolist())}
-        gaps = np.array([peeled.ahead[place[group]] for group in ordered])
+        line = {group: n for n, group in enumerate(np.flatnonzero(outcome.returned).tolist())}
+        gaps = np.array([peeled.ahead[line[group]] for group in ordered])
         end = float((high[first] - gaps).min()) + peeled.reach
         hidden, ahead = peeled.groups - limit, gaps - peeled.reach
     bound = figure.most if sign > 0 else figure.least

@@ -14,7 +14,7 @@ from probe_sql.ledger.values import OWNERS
 from probe_sql.loss import Loss
 from probe_sql.owner.record import open_record
 from probe_sql.policy import Policy
-from probe_sql.sql.masked import without_literals
+from probe_sql.sql.shown import without_literals
 
 PACE_DAYS = 30  # the pace is that of the last so many days
 

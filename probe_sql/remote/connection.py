@@ -28,7 +28,7 @@ from probe_sql.remote.told import (
     error_of,
     same,
 )
-from probe_sql.remote.wording import move_place, numbered, words_of
+from probe_sql.remote.wording import move_span, numbered, words_of
 
 _STEP = 0.5  # seconds between two calls of a progress
 
@@ -76,7 +76,7 @@ class RemoteConnection(CommonConnection):
             except _DeniedThere:
                 return self._denied()
             except ProbeError as error:
-                move_place(error, query, shifts)
+                move_span(error, query, shifts)
                 if "SHOW probe.answer" in (error.fix or ""):
                     error.released = blocks_of(self._last())
                 raise

@@ -1,4 +1,4 @@
-"""A query as the server gets it: numbered parameters, and places of errors moved back."""
+"""A query as the server gets it: numbered parameters, and the spans of errors moved back."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def numbered(query: str, *, explain: bool = False) -> tuple[str, list[tuple[int,
     return head + _PARAMETER.sub(number, query[start:]), shifts
 
 
-def move_place(error: ProbeError, query: str, shifts: Sequence[tuple[int, int]]) -> None:
-    """Move the place of an error from the text that was sent to the one that was written."""
+def move_span(error: ProbeError, query: str, shifts: Sequence[tuple[int, int]]) -> None:
+    """Move the span of an error from the text that was sent to the one that was written."""
     if error.span is None:
         return
     start = error.span.start
-    for place, length in shifts:
-        if place <= start:
-            start = max(place, start - length)
+    for at, length in shifts:
+        if at <= start:
+            start = max(at, start - length)
     word = re.match(r"\w+|.", query[start:], re.S)
     error.span = Span(start, start + (len(word.group()) if word else 1))
     error.located(query)

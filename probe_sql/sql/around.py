@@ -40,7 +40,7 @@ NAMES: dict[type[exp.Expr], str] = {**_UNARY, **_SEVERAL, exp.Round: "round"}
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The value of an output of the query, by its place."""
+    """The value of an output of the query, by its number."""
 
     output: int
 

@@ -1,13 +1,30 @@
-"""Epsilons as whole steps, and steps as epsilons: which way each rounds."""
+"""What a meter counts in, steps of epsilon that round up, and that a receipt opens one meter."""
 
 from __future__ import annotations
 
 import math
+import threading
 from fractions import Fraction
 
 import numpy as np
 
+from probe_sql.ledger import Receipt
+from probe_sql.ledger.errors import NO_RECEIPT, USED_RECEIPT
 from probe_sql.measuring import Floats, Ints
+
+_claimed: set[tuple[str, int]] = set()
+_claiming = threading.Lock()
+
+
+def claim(receipt: Receipt) -> None:
+    """Let a receipt open one meter only: two would draw its epsilon twice."""
+    if not isinstance(receipt, Receipt):
+        raise NO_RECEIPT.error()
+    name = (receipt.ledger_id, receipt.number)
+    with _claiming:
+        if name in _claimed:
+            raise USED_RECEIPT.error()
+        _claimed.add(name)
 
 
 def steps_of(epsilon: float | Fraction, step: Fraction, limit: int) -> int:

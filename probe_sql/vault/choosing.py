@@ -37,16 +37,16 @@ def ranking(columns: Sequence[Ints], tally: Tally, groups: int) -> Ranking:
     """
     with Scratch() as scratch:
         inside = scratch.keep((columns[0] >= 0) & (columns[0] < groups) & (columns[2] > 0))
-        place, value, rows = (scratch.keep(column[inside]) for column in columns)
+        group, value, rows = (scratch.keep(column[inside]) for column in columns)
         np.clip(value, tally.low, tally.high, out=value)
-        order = scratch.keep(np.lexsort((value, place)))
-        place, value, rows = (scratch.keep(part[order]) for part in (place, value, rows))
-        first = np.ones(len(place), dtype=np.bool_)
-        first[1:] = (place[1:] != place[:-1]) | (value[1:] != value[:-1])
+        order = scratch.keep(np.lexsort((value, group)))
+        group, value, rows = (scratch.keep(part[order]) for part in (group, value, rows))
+        first = np.ones(len(group), dtype=np.bool_)
+        first[1:] = (group[1:] != group[:-1]) | (value[1:] != value[:-1])
         starts = scratch.keep(np.flatnonzero(first))
         if not len(starts):
-            return place.copy(), value.copy(), rows.copy()
-        return place[starts], value[starts], np.add.reduceat(rows, starts)
+            return group.copy(), value.copy(), rows.copy()
+        return group[starts], value[starts], np.add.reduceat(rows, starts)
 
 
 def choose(
@@ -112,7 +112,7 @@ def first_groups(
     `loss` is what the choice costs; it sets only how exact the noise is.
     Privacy: docs/proofs/peeling.md, Theorem 1. Values are moved into +-FAR first, which brings no
     two databases further apart, so that no sum overflows. Ties are broken by uniform words, never
-    by a group's place: who comes next must not decide whether a tie is won.
+    by a group's index: who comes next must not decide whether a tie is won.
     """
     count = len(values)
     with Scratch() as scratch:
@@ -159,12 +159,12 @@ class _Powers:
 
 
 def _power(digits: Sequence[Sequence[int]], bits: int, j: int) -> int:
-    found, place = 1 << bits + _GUARD, 0
+    found, position = 1 << bits + _GUARD, 0
     while j:
         j, digit = divmod(j, _BASE)
         if digit:
-            found = found * digits[place][digit] >> bits + _GUARD
-        place += 1
+            found = found * digits[position][digit] >> bits + _GUARD
+        position += 1
     return found >> _GUARD
 
 

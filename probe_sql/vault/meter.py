@@ -23,9 +23,8 @@ from probe_sql.logic.formula import Formula, atoms
 from probe_sql.loss import Loss
 from probe_sql.measuring import Atom, Choice, Draw, Floats, Ints, Mask, OverBudget, Peel, Rank
 from probe_sql.plan.unit import ROW, Caps
-from probe_sql.vault.accounts import losses_of, steps_of
+from probe_sql.vault.accounts import claim, losses_of, steps_of
 from probe_sql.vault.choosing import choose, first_groups
-from probe_sql.vault.claim import claim
 from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import Exact, unsealed, unsealed_ranking
 from probe_sql.vault.gradual import NoiseState

@@ -13,7 +13,7 @@ from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.owner import build_demo, report_page, spending_report
 from probe_sql.session import connect
-from probe_sql.sql.masked import without_literals
+from probe_sql.sql.shown import without_literals
 
 NAMED = (
     "SELECT ward, count(*) AS n FROM patients WHERE disease <> 'Bob <b>Secret</b>' GROUP BY ward"

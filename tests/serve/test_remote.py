@@ -15,7 +15,7 @@ import probe_sql
 from probe_sql.answer import Answer, Denied
 from probe_sql.errors import ProbeError, Span
 from probe_sql.remote import Address, RemoteConnection, RemoteExplanation
-from probe_sql.remote.wording import move_place, numbered
+from probe_sql.remote.wording import move_span, numbered
 from tests.serve.conftest import PASSWORD, Running, Serve
 from tests.test_api import (  # noqa: F401 - collected here once more, for a connection to a server
     test_a_closed_connection_says_so,
@@ -222,7 +222,7 @@ def test_a_place_in_what_was_sent_is_moved_to_what_was_written(
     for at, letter in enumerate(query):
         if letter.isalpha() or letter == "?":
             error = ProbeError("x", span=Span(where := _place_of(at, shifts), where + 1))
-            move_place(error, query, shifts)
+            move_span(error, query, shifts)
             assert error.span is not None
             assert error.span.start == at
             assert found[where] == letter.replace("?", "$")

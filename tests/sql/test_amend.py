@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from probe_sql.errors import ProbeError
 from probe_sql.sql.amend import amended
-from probe_sql.sql.short import short_question
+from probe_sql.sql.shown import short_question
 from probe_sql.sql.text import read
 
 QUERY = "SELECT ward FROM patients GROUP BY ward HAVING count(*) > 5"

@@ -22,7 +22,7 @@ from probe_sql.serve.console.frame import (
 )
 from probe_sql.serve.console.plan_panel import Planned, button_text, panel, refused
 from probe_sql.session import Entry, Explanation
-from probe_sql.sql.short import short_question
+from probe_sql.sql.shown import short_question
 from probe_sql.text import percent, price
 
 ASK_BACK = 0.25  # of what remains: above it the button asks once more

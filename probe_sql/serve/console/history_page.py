@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from probe_sql.markup import Child, Html, tag
 from probe_sql.serve.console.frame import Frame, bar, day, own_budget, page, press
 from probe_sql.session import Entry
-from probe_sql.sql.short import short_question
+from probe_sql.sql.shown import short_question
 from probe_sql.text import limit, plural, price
 
 SHOWN = 50

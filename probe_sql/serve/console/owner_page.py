@@ -15,7 +15,7 @@ from probe_sql.serve.console.ask_page import column_line
 from probe_sql.serve.console.frame import Frame, day, form, note, page, press
 from probe_sql.serve.console.history_page import outcome, pages
 from probe_sql.serve.console.spending_chart import shade_of, spending_chart
-from probe_sql.sql.short import short_question
+from probe_sql.sql.shown import short_question
 from probe_sql.text import limit, percent, plural, price
 
 SHOWN = 50

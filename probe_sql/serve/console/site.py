@@ -44,7 +44,7 @@ from probe_sql.serve.console.sent import fields, start_of
 from probe_sql.serve.console.visitors import Visitor
 from probe_sql.serve.house import House
 from probe_sql.session import BudgetState, Connection, Entry, Explanation, Outline
-from probe_sql.sql.masked import without_comments
+from probe_sql.sql.shown import without_comments
 
 _PATIENCE = 1.2  # seconds that a press waits before a page says that the question runs
 _LOOK = 20.0  # seconds that such a page waits to hear that it is through

@@ -1,6 +1,8 @@
-"""A query in short, for lists: what is grouped, kept and asked, on one line."""
+"""What is shown of a query that somebody typed: in short, without literals, without comments."""
 
 from __future__ import annotations
+
+import re
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -8,6 +10,8 @@ from probe_sql.errors import ProbeError
 from probe_sql.sql.source import CLOSE, OPEN
 from probe_sql.sql.text import tokenize
 
+HIDDEN = "…"
+_LITERAL = re.compile(r"[a-z]?&?'|\$|\.?\d", re.IGNORECASE)
 _STARTS = {"FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "WITH"}
 _KEPT = ("GROUP BY", "WHERE", "HAVING", "ORDER BY", "LIMIT")
 
@@ -43,3 +47,39 @@ def short_question(sql: str) -> str:
         if clauses.get(name)
     ]
     return " ".join(" ".join(parts).split())
+
+
+def without_literals(sql: str) -> str:
+    """The query on one line, every literal shown as an ellipsis and every comment left out.
+
+    Names of tables, columns and functions stay, and aliases with them. A text that has no tokens
+    is hidden whole.
+    """
+    found = _pieces(sql)
+    if found is None:
+        return HIDDEN
+    shown = ((" " if gap else "", piece) for gap, piece in found)
+    return "".join(gap + (HIDDEN if _LITERAL.match(piece) else piece) for gap, piece in shown)
+
+
+def without_comments(sql: str) -> str:
+    """The query with every comment left out; a text that has no tokens is hidden whole."""
+    found = _pieces(sql)
+    if found is None:
+        return HIDDEN
+    return "".join(("\n" if "\n" in gap else " " if gap else "") + piece for gap, piece in found)
+
+
+def _pieces(sql: str) -> list[tuple[str, str]] | None:
+    """The text of each token, and what is before it: spaces and comments; None without tokens."""
+    try:
+        tokens = tokenize(sql)
+    except ProbeError:
+        return None
+    found: list[tuple[str, str]] = []
+    end = 0
+    for token in tokens:
+        gap = sql[end : token.start] if found else ""
+        found.append((gap, sql[token.start : token.end + 1]))
+        end = token.end + 1
+    return found

@@ -59,7 +59,8 @@ def lead(report: SpendingReport) -> str:
     if report.days_left is None:
         return f"{spent} Nothing was spent in the last {PACE_DAYS} days."
     lasts = plural(max(1, int(report.days_left)), "day")
-    return f"{spent} At the pace of late, ε {report.pace:.3f} a day, that lasts {lasts}."
+    pace = f"At the pace of the last {PACE_DAYS} days, ε {report.pace:.3f} a day,"
+    return f"{spent} {pace} that lasts {lasts}."
 
 
 def people_grid(people: Sequence[Person]) -> Grid:
@@ -128,5 +129,6 @@ def _chart(report: SpendingReport) -> list[str]:
     key = ", ".join(
         f"{who or 'no name'} {'dark' if i % 2 == 0 else 'light'}" for i, who in enumerate(names)
     )
-    legend = f'<p class="soft">Highest day: ε {top:.3f}. From below: {in_html(key)}.</p>'
+    whose = f" From below: {in_html(key)}." if len(names) > 1 else ""
+    legend = f'<p class="soft">Highest day: ε {top:.3f}.{whose}</p>'
     return [*parts, first, last if len(shown) > 1 else "", "</svg>", legend]

@@ -104,6 +104,15 @@ def test_values_are_those_of_duckdb(both: tuple[Connection, Connection]) -> None
         assert engine.rows[3][1] not in (None, 0)
 
 
+def test_margins_that_are_shares_are_those_of_duckdb(both: tuple[Connection, Connection]) -> None:
+    sql = "SELECT code, count(*) AS n, count_if(cost > 8) / count(*) AS c FROM visits"
+    sql += " GROUP BY code ORDER BY code"
+    sql += " WITH ACCURACY (margin = (n = 2, c = '20% or 2 rows'), epsilon = 800.0)"
+    engine, duckdb = (asked(db, sql) for db in both)
+    assert close(engine, duckdb)
+    assert 0 < engine.privacy.epsilon < 100
+
+
 @pytest.mark.parametrize("order", ["DESC", "ASC"])
 def test_first_groups_are_those_of_duckdb(both: tuple[Connection, Connection], order: str) -> None:
     """Measured or, where a person may be in many more than two, chosen: both say the same.

@@ -76,7 +76,7 @@ def _lead(report: SpendingReport) -> Html:
     if not report.questions:
         return join("Nobody has asked yet.")
     if report.days_left is None:
-        parts.append("Nothing was spent of late.")
+        parts.append("Nothing was spent in the last 30 days.")
     elif report.days_left > 3650:
         parts.append("At this pace the budget lasts for more than ten years.")
     else:

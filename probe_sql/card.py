@@ -44,7 +44,8 @@ color:inherit;white-space:pre;overflow-x:auto}
 
 def card(title: str, *children: Child) -> Html:
     """A title and what stands under it; every text inside is escaped."""
-    return tag("div", _style(), tag("p", title, class_="title"), children, class_="psql")
+    style = join(Html(f"<style>{_STYLE}</style>"))
+    return tag("div", style, tag("p", title, class_="title"), children, class_="psql")
 
 
 def closed(title: str, *children: Child) -> Html:
@@ -97,7 +98,3 @@ def meter(share: float) -> Html:
         tag("rect", class_="out", width=used, **place),
         aria_hidden="true",
     )
-
-
-def _style() -> Html:
-    return join(Html(f"<style>{_STYLE}</style>"))

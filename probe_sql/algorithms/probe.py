@@ -124,9 +124,6 @@ class _Run:
     def _atom(self, leaf: int) -> Atom:
         return self.task.atoms[self.atom_of[leaf]]
 
-    def _weight(self, leaf: int, region: int) -> float:
-        return self._atom(leaf).delta / region
-
     def _phase(
         self,
         phase: int,
@@ -225,7 +222,7 @@ class _Run:
         use up more than half of what can be allowed, beta_i is lowered until they do not.
         """
         accuracy = self.task.accuracy
-        weights = [self._weight(leaf, region) for leaf, region in regions.items()]
+        weights = [self._atom(leaf).delta / region for leaf, region in regions.items()]
         shares = paper_beta(
             (1 - accuracy.split) * accuracy.prior_bound, weights, [1] * len(weights)
         )

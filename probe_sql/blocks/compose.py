@@ -185,15 +185,12 @@ def _branch(program: Program, blocks: Mapping[int, Answer], lines: Lineage) -> _
         else Origin("derived")
         for index, type_ in enumerate(types)
     )
-    steps = [_step(program, table) for _, table in lines.sources]
+    by_table = {step.block.table: step for step in program.steps}
+    steps = [by_table[table] for _, table in lines.sources]
     sources = tuple(blocks[step.block.number] for step in steps)
     pairs = zip(steps, sources, strict=True)
     summed = tuple(Source(step.plan, source) for step, source in pairs) if lines.grouped else ()
     return _Branch(origins, sources, summed)
-
-
-def _step(program: Program, table: str) -> Step:
-    return next(step for step in program.steps if step.block.table == table)
 
 
 def _is_derived(origin: Origin, branch: _Branch, confidence: float | None) -> bool:
@@ -215,14 +212,12 @@ def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float:
     return least
 
 
-def _ranked(answer: Answer, column: int) -> bool:
-    return any(row[column] is not None for row in answer.ranks)
-
-
 def _computed(origin: Origin, sources: Sequence[Answer]) -> bool:
     """Whether it is computed from a value whose margin is in rows, which follows no arithmetic."""
-    ranked = [term for term in origin.terms if _ranked(sources[term.source], term.column)]
-    return bool(ranked) and origin.plain is None
+    ranked = any(
+        row[term.column] is not None for term in origin.terms for row in sources[term.source].ranks
+    )
+    return ranked and origin.plain is None
 
 
 def _rank(origin: Origin, row_numbers: Sequence[Any], sources: Sequence[Answer]) -> int | None:

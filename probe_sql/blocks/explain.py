@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from probe_sql.blocks.program import Program, Step
+from probe_sql.blocks.program import Program
 from probe_sql.card import card, closed, preformatted
 from probe_sql.loss import Loss
 from probe_sql.markup import Html
@@ -45,7 +45,8 @@ class Outline:
     def worst_loss(self) -> Loss:
         """The most that all blocks together can be charged."""
         total = Loss.NOTHING
-        for step, (_, explanation) in zip(_asked(self.program), self.blocks, strict=True):
+        steps = [step for step in self.program.steps if step.same is None]
+        for step, (_, explanation) in zip(steps, self.blocks, strict=True):
             waits = bool(step.block.holes)
             asked = Loss.asked(step.plan.accuracy.epsilon)
             total += max(asked, step.plan.least) if waits else explanation.worst_loss
@@ -142,10 +143,6 @@ class Outline:
             ],
             "epsilon_worst": self.epsilon_worst,
         }
-
-
-def _asked(program: Program) -> list[Step]:
-    return [step for step in program.steps if step.same is None]
 
 
 def brief(

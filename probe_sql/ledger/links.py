@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +59,8 @@ def known_as(name: str) -> str:
     names = _names(name, status)
     kept = [one for one in names if _has_ledger(one)]
     if len(kept) > 1:
-        raise errors.SEVERAL_LEDGERS.error(Path(name), ledgers=_listed(kept))
+        ledgers = " and ".join(f"{one}.ledger" for one in kept)
+        raise errors.SEVERAL_LEDGERS.error(Path(name), ledgers=ledgers)
     if kept:
         return kept[0]
     noted = _noted(status)
@@ -116,7 +116,3 @@ def _noted(status: os.stat_result) -> _Note | None:
 
 def _has_ledger(name: str) -> bool:
     return any(map(os.path.exists, (f"{name}.ledger", f"{name}.ledger.anchor")))
-
-
-def _listed(names: Iterable[str]) -> str:
-    return " and ".join(f"{name}.ledger" for name in names)

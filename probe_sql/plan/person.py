@@ -55,10 +55,10 @@ class PersonCosts:
         if len(self.groups) == 1 and len(self.per_group) == 1:
             return found
         head = ["groups \\ rows of a group", *(f"{rows:,}" for rows in self.per_group)]
-        table = []
+        now, table = (self.caps.groups, self.caps.per_group), []
         for groups, line in zip(self.groups, self.grid, strict=True):
             cells = [
-                f"{loss.epsilon:.3g}" + ("*" if self._now(groups, rows) else " ")
+                f"{loss.epsilon:.3g}" + ("*" if (groups, rows) == now else " ")
                 for rows, loss in zip(self.per_group, line, strict=True)
             ]
             table.append([f"{groups:,}", *cells])
@@ -66,9 +66,6 @@ class PersonCosts:
         grid = Grid(head, table, table, frozenset(range(len(head))))
         found += [f"  {line}" for line in text_lines(grid, rule=False)]
         return found
-
-    def _now(self, groups: int, rows: int) -> bool:
-        return groups == self.caps.groups and rows == self.caps.per_group
 
 
 def person_costs(plan: Plan, spent: Sequence[float], peel: Peel | None = None) -> PersonCosts:

@@ -91,10 +91,10 @@ def _value(value: Any) -> str:
         return quoted("row")
     if isinstance(value, int | float):
         return repr(value)
-    pairs = value.items() if isinstance(value, Mapping) else _pairs(value)
+    pairs: Iterable[tuple[str, Any]] = (
+        value.items()
+        if isinstance(value, Mapping)
+        else ((row.name, row.kind.written(one)) for row, one in _settings(value))
+    )
     inside = ", ".join(f"{bare(name)} = {_value(one)}" for name, one in pairs)
     return f"{{ {inside} }}" if inside else "{}"
-
-
-def _pairs(part: Any) -> Iterable[tuple[str, Any]]:
-    return ((row.name, row.kind.written(one)) for row, one in _settings(part))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
-from probe_sql.policy.model import Column, PublicTable, Table
+from probe_sql.policy.model import PublicTable, Table
 from probe_sql.scan.lookup import met_type
 from probe_sql.scan.rows import TRY, aggregates
 from probe_sql.sql.arithmetic import decimal_result
@@ -132,11 +132,7 @@ class ExpressionTypes:
 
 def _types(table: Table | PublicTable) -> Iterable[tuple[str, SqlType]]:
     for name, column in table.columns.items():
-        yield normal_name(name), _type(column)
-
-
-def _type(column: Column) -> SqlType:
-    return column.resolved_type or UNKNOWN
+        yield normal_name(name), column.resolved_type or UNKNOWN
 
 
 def _number(text: str) -> SqlType:

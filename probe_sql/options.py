@@ -220,7 +220,7 @@ def _without_fdr(named: Mapping[str, Any]) -> bool:
 
 
 def agreed(accuracy: Accuracy) -> Accuracy:
-    """These options, or `AccuracyError` where two of them exclude each other."""
+    """Raise `AccuracyError` where two of these options exclude each other, else give them back."""
     name = accuracy.algorithm
     if accuracy.spend == "all":
         _agreed_to_spend(accuracy)

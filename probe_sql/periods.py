@@ -32,7 +32,7 @@ class Pays:
     spans: tuple[Span, ...] = ()
 
     def dump(self) -> list[object]:
-        """As a list for the log."""
+        """Write it as a list for the log."""
         return [self.column, [[first.isoformat(), last.isoformat()] for first, last in self.spans]]
 
     @classmethod

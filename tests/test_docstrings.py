@@ -31,6 +31,10 @@ SMALL = {
 FIGURES = re.compile(
     r"\b(groups?|rows?|others|worlds?|levels?) (say|tell|know|hear|climb|vote)s?\b"
 )
+# A function does something or gives something: what it is for, or where it stands, comes after.
+OPENINGS = re.compile(
+    r"(As|At|By|For|From|Here|In|It|Of|Only|That|There|These|They|To|When|With)\b"
+)
 
 
 def summaries(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
@@ -52,6 +56,18 @@ def empty(name: str, text: str) -> bool:
     """Whether the text only repeats the name, or does not end, or speaks in figures."""
     repeats = bool(name) and _words(text) - SMALL <= _words(name)
     return repeats or not text.endswith((".", ":")) or bool(FIGURES.search(text))
+
+
+def test_what_a_function_does_comes_first() -> None:
+    found = [
+        f"{file.relative_to(PACKAGE)}:{node.lineno}: {node.name}: {text.splitlines()[0]}"
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (text := ast.get_docstring(node)) is not None
+        and OPENINGS.match(text)
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_first_lines_say_something() -> None:

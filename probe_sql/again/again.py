@@ -161,15 +161,15 @@ class Again:
         return None if was is None else (kept, was)
 
     def replay(self, plan: Plan, groups: int, kept: Kept, was: Record) -> Replay | None:
-        """That answer in the numbers of a plan of its own question; None where it is another's."""
+        """Number that answer as a plan of its own question does; None where it is another's."""
         if self._question(plan) != kept.question:
             return None
         outcome = outcome_for(plan, groups, was)
         return None if outcome is None else self._replay(plan, kept, was, outcome)
 
     def told(self, plan: Plan, groups: int) -> str | None:
-        """Of when the answer is that would be given again; None where there is none, or whoever
-        asks may not know."""
+        """Tell of when the answer is that would be given again; None where there is none, or
+        whoever asks may not know."""
         if plan.decided_free:
             return None
         try:

@@ -153,7 +153,7 @@ class Record:
         return found
 
     def dump(self) -> str:
-        """As text."""
+        """Write the record as text."""
         return json.dumps(
             {
                 "format": _FORMAT,

@@ -31,7 +31,7 @@ class Ascent:
 
 
 def may_fail(task: Task, figure: Figure) -> float:
-    """With which probability a figure may leave its margin.
+    """Probability with which a figure may leave its margin.
 
     Utility: of several figures that one value is made of, none leaves its own with more than the
     value's probability together.

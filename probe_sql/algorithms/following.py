@@ -97,7 +97,7 @@ def _shown(
 
 
 def _finest(stock: Sequence[Held]) -> list[Held]:
-    """Of values of one measure the finest; of equals the first."""
+    """Keep the finest of the values of one measure; of equals the first."""
     found: dict[tuple[tuple[str, Fraction], ...], Held] = {}
     for held in stock:
         key = tuple(sorted(held.form.items()))

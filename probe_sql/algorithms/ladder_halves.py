@@ -179,7 +179,7 @@ class Halves:
         return self._joined(lambda walk: walk.certain)
 
     def balances(self) -> list[float]:
-        """For each promise, the sum over groups of the weight at which a group stopped."""
+        """Sum over groups, for each promise, the weight at which a group stopped."""
         parts = [walk.balances(own) for walk, own in self._own()]
         return [float(sum(each)) for each in zip(*parts, strict=True)]
 

@@ -176,7 +176,7 @@ class Walk:
         return np.where(self.returned, self._inside, self._outside)
 
     def balances(self, own: slice = slice(None)) -> list[Floats]:
-        """For each promise, the sum over `own` groups of the weight at which a group stopped.
+        """Sum over `own` groups, for each promise, the weight at which a group stopped.
 
         A group that the others had not stopped when the walk ended counts with its last weight.
         """

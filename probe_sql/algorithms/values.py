@@ -174,7 +174,7 @@ class Values:
 
 
 def _peeled(task: Task, choice: Choice, ahead: Ints) -> Peeled:
-    """By how much the chosen groups came first, and how far noise may have carried them.
+    """Tell by how much the chosen groups came first, and how far noise may have carried them.
 
     Utility: a group that is not shown lies below one that is by what that one is ahead, less its
     noise and the other's. All noises are within `steps`, but for half the probability to fail

@@ -37,7 +37,7 @@ def value(formula: Formula, leaf: Callable[[int], Mask], groups: int) -> Mask:
 
 
 def traverse(formula: Formula, leaf: Callable[[int], Mask], groups: int) -> Mask:
-    """As `value`, reading leaves left to right, and not at all where AND is empty already.
+    """Find what `value` finds, reading leaves left to right, and none where AND is empty already.
 
     Paper: function Traverse of Algorithm 2 ("skipping for conjunction queries"): once the
     left side of an AND holds nowhere, the right side is neither drawn nor paid for.

@@ -26,7 +26,7 @@ class Replayed:
 
     @property
     def words(self) -> str:
-        """Of when and of which data it is."""
+        """Say of when and of which data the answer is."""
         given = "follows from what was answered on" if self.made else "answered on"
         if self.version is None and self.current is None:
             return f"{given} {self.on}; the data may have changed since"

@@ -201,7 +201,7 @@ def _is_derived(origin: Origin, branch: _Branch, confidence: float | None) -> bo
 
 
 def _confidence(origins: Sequence[Origin], sources: Sequence[Answer]) -> float:
-    """With which probability every margin holds by itself.
+    """Probability with which every margin holds by itself.
 
     A sum of k values is within the sum of their margins wherever all k hold.
     """

@@ -36,11 +36,11 @@ class Screen(io.StringIO):
     encoding = property(lambda _: sys.stdout.encoding)
 
     def isatty(self) -> bool:
-        """It is for a person."""
+        """Say that a person reads this."""
         return True
 
     def fileno(self) -> int:
-        """That of the screen, whose width counts."""
+        """The descriptor of the screen, whose width counts."""
         return sys.stdout.fileno()
 
 

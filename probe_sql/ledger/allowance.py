@@ -62,7 +62,7 @@ class Allowance:
         return Allowance(min(self.total, other.total), analysts, both_periods)
 
     def dump(self) -> str:
-        """As text for the log; nothing is said of periods where there are none."""
+        """Write it as text for the log; nothing is said of periods where there are none."""
         own = None if self.analysts is None else sorted(self.analysts.items())
         said: list[object] = [self.total, own]
         return json.dumps([*said, self.periods] if self.periods else said)

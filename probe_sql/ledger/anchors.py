@@ -38,7 +38,7 @@ class Anchor:
     failures: tuple[tuple[str, int], ...] = ()
 
     def dump(self) -> bytes:
-        """As the file's content."""
+        """Write it as the file's content."""
         said: dict[str, object] = {"format": 1 if self.analysts is None else 2}
         known = self.__dataclass_fields__ if self.analysts is not None else _FIRST
         said |= {name: getattr(self, name) for name in known}

@@ -45,7 +45,7 @@ class Hold:
     pays: Pays = EVERYTHING
 
     def dump(self) -> str:
-        """As text for the log; nothing is said of heads where none is taken, nor of all days."""
+        """Write it as text for the log: nothing of heads where none is taken, nor of all days."""
         said: dict[str, object] = {
             "user": self.user,
             "process": self.process,
@@ -154,7 +154,7 @@ class Place:
     inode: int
 
     def dump(self) -> str:
-        """As text for the log."""
+        """Write it as text for the log."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod

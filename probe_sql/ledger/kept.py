@@ -57,7 +57,7 @@ class Kept:
         return f"{self.number}-{mark[:20]}"
 
     def dump(self) -> list[object]:
-        """As a list for a snapshot of the chain."""
+        """Write it as a list for a snapshot of the chain."""
         return [
             self.number,
             self.time,
@@ -99,7 +99,7 @@ class Note:
         )
 
     def dump(self) -> str:
-        """As text for the log; nothing is said of heads where there is none."""
+        """Write it as text for the log; nothing is said of heads where there is none."""
         said = [self.question, self.digest, self.size, self.version, self.state, self.evicted]
         return json.dumps([*said, self.heads] if self.heads else said)
 

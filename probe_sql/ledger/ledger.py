@@ -118,7 +118,7 @@ class Ledger:
         return ledger
 
     def login(self, name: str) -> Ledger:
-        """This ledger for somebody who logged in: failures and holds count for them alone.
+        """Give this ledger to somebody who logged in: failures and holds count for them alone.
 
         Privacy: somebody must have checked who it is, since another name begins to count anew. No
         account of a machine has a colon in its name, so that a login is never taken for one.
@@ -322,7 +322,7 @@ class Ledger:
 
     @property
     def user(self) -> str:
-        """For whom failures count: the operating system's user, or who logged in."""
+        """Name whom failures count for: the operating system's user, or who logged in."""
         return self._user
 
     # --- reading ---------------------------------------------------------------------

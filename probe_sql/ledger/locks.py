@@ -97,7 +97,7 @@ class Presence:
                 os.close(descriptor)
 
     def after_fork(self) -> None:
-        """In a child: leave the parent's lock to the parent."""
+        """Leave the parent's lock to the parent, in a child."""
         self._lock = threading.Lock()
         if self._held is not None:
             os.close(self._held[1])

@@ -205,7 +205,7 @@ _HEAD = ("when", "ε", "outcome", "question")
 
 
 def _line(entry: Entry) -> tuple[str, str, str, str]:
-    """When it was asked, what it cost, how it ended, and the question on one line."""
+    """Tell on one line when it was asked, what it cost, how it ended, and the question."""
     again = f", again {entry.replays}" if entry.replays else ""
     when = entry.time[:16].replace("T", " ")
     return when, price(entry.charged), f"{entry.outcome}{again}", " ".join(entry.sql.split())

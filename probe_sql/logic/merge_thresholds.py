@@ -92,7 +92,7 @@ def prune(formula: Formula) -> Formula:
 def _cells(
     used: Sequence[int], half_lines: Sequence[HalfLine | None]
 ) -> tuple[dict[int, int], int]:
-    """For each atom the set of cells where it holds, as a bitset, and the set of all cells."""
+    """The set of cells where each atom holds, as a bitset, and the set of all cells."""
     if len(used) > MAX_FOLDED:
         check_size(len(used))  # before the work, which grows with its square
     signs = _axes(used, half_lines)

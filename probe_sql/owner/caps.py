@@ -40,7 +40,7 @@ class TableCaps:
     effects: tuple[CapEffect, ...]
 
     def lines(self) -> list[str]:
-        """For a terminal; the cap in force is marked."""
+        """Lines for a terminal; the cap in force is marked."""
         cells = [
             (
                 f"{one.max_rows:,}{'*' if one.in_force else ' '}",

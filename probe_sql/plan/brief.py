@@ -250,7 +250,7 @@ def _near(value: float, width: float) -> str:
 
 
 def _curve(doubt: Doubt) -> list[tuple[str, str, float, bool]]:
-    """For each epsilon the width of the first comparison's zone, and its share of the widest."""
+    """The width of the first comparison's zone at each epsilon, and its share of the widest."""
     zone = doubt.zones[0]
     unit = " rows" if zone.sql.lower().startswith("count(") else ""
     return [

@@ -77,7 +77,7 @@ class Doubt:
         return f"groups that {fate}, if the decision costs"
 
     def lines(self) -> list[str]:
-        """For a terminal: a line for each epsilon, with a bar as wide as the zone."""
+        """Lines for a terminal, one for each epsilon, with a bar as wide as the zone."""
         head = ["epsilon", *(f"{zone.name} {zone.sql}" for zone in self.zones), ""]
         table = []
         for index, epsilon in enumerate(self.epsilons):

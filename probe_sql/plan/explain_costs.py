@@ -25,7 +25,7 @@ class Sharper:
 
     @property
     def words(self) -> str:
-        """For EXPLAIN."""
+        """Words of EXPLAIN for it."""
         least = up(self.loss.epsilon)
         return f"epsilon {least}, going on from the values of {self.on}, if the data are the same"
 
@@ -43,7 +43,7 @@ class Offer:
 
     @property
     def words(self) -> str:
-        """For EXPLAIN: the clause to ask with."""
+        """Words of EXPLAIN for it: the clause to ask with."""
         named = ", ".join(f"{_name(name)} = {each:g}" for name, each in self.margins.items())
         return f"margin = ({named}) would be free: {self.told}"
 

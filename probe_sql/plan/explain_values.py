@@ -67,7 +67,7 @@ def value_costs(task: Task) -> tuple[ValueCost, ...]:
 
 
 def value_lines(values: Sequence[ValueCost]) -> list[str]:
-    """For a terminal: a line for each column."""
+    """Lines for a terminal, one for each column."""
     table = [("value", "measured as", "epsilon", "margin")]
     for value in values:
         names = ", ".join(f"m{index}" for index in value.measures)

@@ -49,7 +49,7 @@ class PersonCosts:
         }
 
     def lines(self) -> list[str]:
-        """For a terminal: the weight of a person, then epsilon by caps."""
+        """Lines for a terminal: the weight of a person, then epsilon by caps."""
         rows = plural(self.rows, "row")
         found = [f"a person weighs up to {rows}: epsilon {self.row.epsilon:.4g} for a row"]
         if len(self.groups) == 1 and len(self.per_group) == 1:

@@ -55,7 +55,7 @@ class Releases:
     climbs: Mapping[int, Climb] = field(default_factory=lambda: MappingProxyType({}))
 
     def confidence(self, measure: int, asked: float) -> float:
-        """At which confidence a value's half-width is taken, so that it holds with that asked."""
+        """Confidence at which a value's half-width is taken, so that it holds with that asked."""
         return 1 - self.climbs[measure].failure if measure in self.climbs else asked
 
     @property

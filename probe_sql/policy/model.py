@@ -152,7 +152,7 @@ class Table(Checked):
     section: ClassVar[Section] = fields.TABLE
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:
-        """There are columns, and the unit and the joint keys name declared ones."""
+        """Check that there are columns, and that the unit and the joint keys name declared ones."""
         if "columns" not in sound:
             return
         header = f"[tables.{bare(self.name)}.columns]"

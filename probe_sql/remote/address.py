@@ -56,7 +56,7 @@ class Address:
 
     @property
     def settings(self) -> dict[str, str]:
-        """For libpq: the certificate and the host's name are verified by default."""
+        """Settings of libpq: the certificate and the host's name are verified by default."""
         secure = {"sslmode": "verify-full"}
         root = os.path.expanduser("~/.postgresql/root.crt")
         if self.more.get("sslmode", "verify-full") == "verify-full" and not os.path.exists(root):

@@ -109,7 +109,7 @@ class Guest:
 
     @property
     def idle_seconds(self) -> float:
-        """For how long nothing has run."""
+        """How long nothing has run."""
         return 0.0 if self._busy else asyncio.get_running_loop().time() - self._seen
 
     def cancel(self, why: str = "the query was cancelled") -> None:

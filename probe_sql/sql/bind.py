@@ -357,7 +357,7 @@ class _PublicValues:
         return self._declared_bounds(value)
 
     def _declared_bounds(self, value: Scalar) -> Scalar:
-        """Only declared bounds count here: those of the type say nothing about the numbers."""
+        """Take declared bounds alone: those of the type say nothing about the numbers."""
         low = high = None
         if isinstance(value.ast, exp.Column):
             for join in self.relation.joins:

@@ -72,7 +72,7 @@ def _sets(select: exp.Select, group: exp.Group) -> list[_Set] | None:
 
 
 def _of(select: exp.Select, node: exp.Expr) -> list[_Set]:
-    """At most one set more than may be asked: CUBE doubles them with each key."""
+    """List the sets, at most one more than may be asked: CUBE doubles them with each key."""
     if isinstance(node, exp.GroupingSets):
         every = (one for inner in node.expressions for one in _of(select, inner))
         return list(islice(every, _MOST_SETS + 1))

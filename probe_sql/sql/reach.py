@@ -83,7 +83,7 @@ def reached(conditions: Iterable[exp.Expr], dated: Dated) -> Reach:
 
 
 def verdicts(node: exp.Expr, dated: Dated) -> Verdicts:
-    """When a bound condition can be true, and when false, by the moments of a column.
+    """Find when a bound condition can be true, and when false, by the moments of a column.
 
     Privacy: SQL's AND is true where all of its parts are, and false where one is; OR the other way
     around; NOT turns the two about and leaves NULL. What is not understood may be either.
@@ -230,7 +230,7 @@ _YEAR_NUMBER = "year number"
 
 
 def _unit(node: exp.Expr, dated: Dated) -> str | None:
-    """In which whole steps an expression follows the column: None for the column itself, a unit,
+    """Whole steps in which an expression follows the column: None for the column itself, a unit,
     or "" where it is something else. It may be NULL where the column is not.
     """
     node = node.unnest()

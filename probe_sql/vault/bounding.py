@@ -184,7 +184,7 @@ def _find_cuts(connection: Connection, how: RowCap, part: str) -> None:
 
 
 def cut(places: Ints, hashes: Hashes, most: int) -> tuple[Ints, Hashes, Mask]:
-    """For each place from 1 on that occurs, the `most`-th smallest hash and whether the next ties.
+    """Find for each place that occurs the `most`-th smallest hash, and whether the next ties.
 
     Hashes are looked at as far as they fit beside a place: what is given is the largest that looks
     like the one meant. Whoever has no more than `most` keeps them all.

@@ -44,7 +44,7 @@ def crossing_probability(coarse: Number, fine: Number) -> Number:
 def refine(
     sampler: Sampler, coarse: Ints, epsilon_coarse: Epsilon, epsilon_fine: Epsilon, delta: int
 ) -> Ints:
-    """From noise at epsilon_coarse, noise at epsilon_fine, drawn from the fine given the coarse.
+    """Draw noise at epsilon_fine, given noise at epsilon_coarse.
 
     Privacy: releasing both sums loses epsilon_fine, not epsilon_coarse + epsilon_fine, and
     so on along a chain. `coarse` is the noise itself, never a released (saturated) sum.

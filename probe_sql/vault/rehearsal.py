@@ -105,4 +105,4 @@ class Rehearsal(VaultMeter):
         raise InternalError("a rehearsal has nothing to settle")
 
     def _verify(self) -> None:
-        """There is no receipt, and nothing is drawn with it."""
+        """Verify nothing: there is no receipt, and nothing is drawn with it."""

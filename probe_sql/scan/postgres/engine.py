@@ -46,7 +46,7 @@ class PostgresEngine(RemoteEngine):
         return build.subquery(build.select(self._columns(table, shape), origin), "t")
 
     def bounded(self, table: Table, key: exp.Expr) -> exp.Select:
-        """At most `max_rows` rows of each person, those with the least (hash, text).
+        """Keep at most `max_rows` rows of each person, those with the least (hash, text).
 
         Privacy: the text holds every column of the row that can be read, so that rows which
         tie are the same; the order of rows and other people play no part.

@@ -225,7 +225,7 @@ class PostgresTranslator(Translator):
     # --- arithmetic -------------------------------------------------------------------------
 
     def on_neg(self, node: exp.Neg) -> exp.Expr:
-        """Only literals are negated so."""
+        """Negate a literal; nothing else is negated so."""
         return exp.Neg(this=self.translate(node.this))
 
     def _arithmetic(self, node: exp.Binary) -> exp.Expr:
@@ -278,7 +278,7 @@ class PostgresTranslator(Translator):
         return call("div", left, right) if wide else divided(left, right)
 
     def on_mod(self, node: exp.Mod) -> exp.Expr:
-        """With the sign of the dividend on both engines."""
+        """Give the rest the sign of the dividend, as both engines do."""
         type_ = self.kinds.of(node)
         return binary(exp.Mod, self._typed(node.this, type_), self._typed(node.expression, type_))
 

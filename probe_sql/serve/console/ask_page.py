@@ -108,7 +108,7 @@ def ask_page(
 
 
 def _left_note(frame: Frame, policy: Policy, kept: int) -> Html | None:
-    """That the budget is spent, where not even the price of a failed scan is left."""
+    """Say that the budget is spent, where not even the price of a failed scan is left."""
     if frame.budget is None:
         return None
     total, left = own_budget(frame.budget)

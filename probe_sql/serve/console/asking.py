@@ -170,7 +170,7 @@ async def _answered(house: House, visitor: Visitor, question: Question) -> None:
 
 
 def _ask(guest: Guest, question: Question, stop: Stop) -> None:
-    """In a thread: answer, and find the name by which the answer can be opened again."""
+    """Answer, in a thread, and find the name by which the answer can be opened again."""
     session = guest.analyst.session
     answer = guest.analyst.ask(question.sql, (), {}, stop)
     if not isinstance(answer, Answer):

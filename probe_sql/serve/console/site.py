@@ -327,7 +327,7 @@ class Site:
 
 
 def plan_of(session: Connection, sql: str) -> Planned:
-    """In a thread: plan a query. Privacy: nothing but public facts and the budget is read."""
+    """Plan a query, in a thread. Privacy: nothing but public facts and the budget is read."""
     budget: BudgetState | None = None
     try:
         budget = session.budget

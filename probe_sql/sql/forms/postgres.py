@@ -47,7 +47,7 @@ def side(given: Call) -> exp.Expr:
 
 
 def substring(given: Call) -> exp.Expr:
-    """From the end where the start is negative, backwards where the length is."""
+    """Count from the end where the start is negative, backwards where the length is."""
     value, *numbers = given.values
     start, *rest = (whole(number) for number in numbers)
     if max(map(abs, (start, *rest))) > _LONGEST:

@@ -67,7 +67,7 @@ def sign(given: Call) -> exp.Expr:
 
 @repeating
 def floor(given: Call) -> exp.Expr:
-    """As DOUBLE: Spark's own gives a BIGINT, which saturates."""
+    """Round down to a DOUBLE: Spark's own gives a BIGINT, which saturates."""
     near = call("RINT", given.values[0])
     above = exp.Paren(this=exp.GT(this=near.copy(), expression=_operand(given.values[0])))
     return exp.Paren(this=exp.Sub(this=near, expression=cast(above, "DOUBLE")))
@@ -75,7 +75,7 @@ def floor(given: Call) -> exp.Expr:
 
 @repeating
 def ceil(given: Call) -> exp.Expr:
-    """As DOUBLE too."""
+    """Round up to a DOUBLE, too."""
     near = call("RINT", given.values[0])
     below = exp.Paren(this=exp.LT(this=near.copy(), expression=_operand(given.values[0])))
     return exp.Paren(this=exp.Add(this=near, expression=cast(below, "DOUBLE")))

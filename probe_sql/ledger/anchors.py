@@ -3,6 +3,10 @@
 One lies beside the ledger, one in the state directory of whoever uses it. An anchor may
 lag behind its ledger (a crash between commit and anchor), and is never ahead of it.
 Writers hold the ledger's write lock, so an anchor never moves backwards.
+
+A file has two slots, each with a check over its text, and the later row counts. A new anchor goes
+over the older slot and is on disk before the next one is written over the other: whatever a crash
+tears, one whole slot is left.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +24,15 @@ from pathlib import Path
 from probe_sql.ledger import errors
 
 _FIRST = ("ledger", "seq", "hash", "spent")  # what an anchor of format 1 says
+_FORMAT = 3  # of a slot; 1 and 2 were the one line of a file
+_BLOCK = 4096  # a slot is so many bytes, or several times that: no write to one touches the other
+_LOOKS = 4  # at a file that is written meanwhile
+_IN_PLACE = (
+    os.O_RDWR
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +51,14 @@ class Anchor:
     analysts: tuple[tuple[str | None, int], ...] | None = ()
     failures: tuple[tuple[str, int], ...] = ()
 
-    def dump(self) -> bytes:
-        """Write it as the file's content."""
-        said: dict[str, object] = {"format": 1 if self.analysts is None else 2}
-        known = self.__dataclass_fields__ if self.analysts is not None else _FIRST
-        said |= {name: getattr(self, name) for name in known}
-        return (json.dumps(said) + "\n").encode()
+    def slot(self, size: int = _BLOCK) -> bytes:
+        """Write it as a slot of a file, of so many bytes or, where it needs more, the next size."""
+        return _slot(self, size)
 
     @classmethod
     @lru_cache(maxsize=64)
     def load(cls, text: bytes) -> Anchor | None:
-        """Inverse of `dump`; None for anything that it did not write."""
+        """Inverse of `slot`, and of what earlier versions wrote; None for anything else."""
         try:
             said = json.loads(text)
             known = said["analysts"] if said["format"] > 1 else None
@@ -55,10 +66,45 @@ class Anchor:
             failures = tuple((str(user), int(n)) for user, n in said.get("failures", ()))
             head = (said["ledger"], said["seq"], said["hash"], said["spent"])
             anchor = cls(*head, analysts, failures)
-            sound = anchor.dump() == text and anchor.seq >= 0 and anchor.spent >= 0
+            new = said["format"] == _FORMAT
+            same = text == (anchor.slot(len(text)) if new else _line(anchor))
         except (ValueError, TypeError, KeyError):
             return None
-        return anchor if sound else None
+        return anchor if same and anchor.seq >= 0 and anchor.spent >= 0 else None
+
+
+def _line(anchor: Anchor) -> bytes:
+    """The content of a file of format 1 or 2."""
+    known = _FIRST if anchor.analysts is None else tuple(Anchor.__dataclass_fields__)
+    said = {"format": 1 if anchor.analysts is None else 2}
+    return (json.dumps(said | {name: getattr(anchor, name) for name in known}) + "\n").encode()
+
+
+@lru_cache(maxsize=64)
+def _slot(anchor: Anchor, size: int) -> bytes:
+    said = {name: getattr(anchor, name) for name in Anchor.__dataclass_fields__}
+    check = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    text = json.dumps({"format": _FORMAT} | said | {"check": check}).encode()
+    size = max(size, -(-(len(text) + 1) // _BLOCK) * _BLOCK)
+    return text.ljust(size - 1) + b"\n"
+
+
+@lru_cache(maxsize=64)
+def _slots(text: bytes) -> tuple[Anchor | None, ...]:
+    """What the slots of a file say, None for one that was torn or never written.
+
+    One slot alone is a file of an earlier version.
+    """
+    half = len(text) // 2
+    if half and not half % _BLOCK:
+        found = Anchor.load(text[:half]), Anchor.load(text[half:])
+        if found != (None, None):
+            return found
+    return (Anchor.load(text),)
+
+
+def _newest(slots: tuple[Anchor | None, ...]) -> Anchor | None:
+    return max((one for one in slots if one is not None), key=lambda one: one.seq, default=None)
 
 
 BEGUN = Anchor(ledger=None, seq=0, hash="", spent=0)
@@ -75,25 +121,30 @@ class AnchorFile:
 
     def read(self) -> Anchor | None:
         """The anchor, None if there is no file; LedgerError if it is not an anchor."""
-        try:
-            text = self.path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError:
-            if self.required:
-                raise
-            return None
-        anchor = Anchor.load(text)
-        if anchor is None:
-            raise errors.DAMAGED_ANCHOR.error(self.path)
-        return anchor
+        for _ in range(_LOOKS):
+            try:
+                text = self._text()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            except OSError:
+                if self.required:
+                    raise
+                return None
+            anchor = _newest(_slots(text))
+            if anchor is not None:
+                return anchor
+        raise errors.DAMAGED_ANCHOR.error(self.path)
+
+    def _text(self) -> bytes:
+        with open(self.path, "rb", buffering=0) as file:
+            return file.read()
 
     def begin(self) -> None:
         """Put the anchor of a ledger about to be created here, unless there is one."""
         if self.path.exists():
             return
         own = draft_of(self.path)
-        _write_durably(own, BEGUN.dump(), self._mode)
+        _write_durably(own, _whole(BEGUN), self._mode)
         try:
             os.link(own, self.path)
         except FileExistsError:
@@ -105,26 +156,66 @@ class AnchorFile:
         _sync_directory(self.path.parent)
 
     def stage(self, anchor: Anchor) -> None:
-        """Write `anchor` beside the file, so that only a rename is left to do."""
+        """Make sure that `anchor` can be written over the older slot, or else write a file beside
+        this one, so that only a rename is left to do."""
         with self._tolerant():
-            if not self.required:
-                make_private(self.path.parent)
-            _write_durably(self._temporary, anchor.dump(), self._mode)
+            if not self._write(anchor, try_only=True):
+                self._draft(anchor)
 
     def publish(self, anchor: Anchor) -> None:
-        """Replace the file atomically by what was staged, or by `anchor`.
+        """Let the file say `anchor` from now on, durably; until then it says what it said.
 
-        The new content is durable, the rename need not be: after a power cut the old anchor
-        may be back, and an anchor that lags is sound.
+        Where it cannot go over a slot, the file is replaced. Then the new content is durable, the
+        rename need not be: after a power cut the old anchor may be back, and an anchor that lags
+        is sound.
         """
         with self._tolerant():
-            if not self._staged(anchor):
-                self.stage(anchor)
+            if self._write(anchor):
+                return
+            if not self._drafted(anchor):
+                self._draft(anchor)
             self._temporary.replace(self.path)
 
-    def _staged(self, anchor: Anchor) -> bool:
+    def _write(self, anchor: Anchor, *, try_only: bool = False) -> bool:
+        """Write over the older slot, and wait for the disk; False where that is not possible.
+
+        It is not for a file of an earlier version, or of another ledger, or ahead (the owner took
+        an older copy over), or too small; nor where its name leads to a file that may be somebody
+        else's, or is not for those whom the mode says.
+        """
         try:
-            return self._temporary.read_bytes() == anchor.dump()
+            descriptor = os.open(self.path, _IN_PLACE)
+        except OSError:
+            return False
+        try:
+            status = os.fstat(descriptor)
+            known = _slots(os.read(descriptor, status.st_size))
+            newest, text = _newest(known), anchor.slot(status.st_size // 2)
+            possible = (
+                stat.S_ISREG(status.st_mode)
+                and status.st_nlink == 1
+                and (os.name == "nt" or stat.S_IMODE(status.st_mode) == self._mode)
+                and len(known) == 2
+                and newest is not None
+                and newest.ledger in (None, anchor.ledger)
+                and newest.seq < anchor.seq
+                and 2 * len(text) == status.st_size
+            )
+            if possible and not try_only:
+                os.lseek(descriptor, len(text) if known[0] is newest else 0, os.SEEK_SET)
+                _write_all(descriptor, text)
+        finally:
+            os.close(descriptor)
+        return possible
+
+    def _draft(self, anchor: Anchor) -> None:
+        if not self.required:
+            make_private(self.path.parent)
+        _write_durably(self._temporary, _whole(anchor), self._mode)
+
+    def _drafted(self, anchor: Anchor) -> bool:
+        try:
+            return self._temporary.read_bytes() == _whole(anchor)
         except OSError:
             return False
 
@@ -178,6 +269,12 @@ def of(ledger: Path, mode: int = 0o600) -> tuple[AnchorFile, ...]:
     return (first,) if own is None else (first, own)
 
 
+def _whole(anchor: Anchor) -> bytes:
+    """A file whose second slot was never written."""
+    text = anchor.slot()
+    return text + b"\n".rjust(len(text))
+
+
 def _write_durably(path: Path, content: bytes, mode: int) -> None:
     # A file left by a crash may belong to another user: removing it needs the directory only.
     path.unlink(missing_ok=True)
@@ -185,12 +282,17 @@ def _write_durably(path: Path, content: bytes, mode: int) -> None:
     try:
         if mode != 0o600:  # whatever the umask says
             os.fchmod(descriptor, mode)
-        view = memoryview(content)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        _write_all(descriptor, content)
     finally:
         os.close(descriptor)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    """Write, and return when it is on disk."""
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def _sync_directory(path: Path) -> None:

@@ -86,7 +86,8 @@ class Ledger:
             ledger.created = ledger._log.open(identity, create, Allowance.of(budget))
             if ledger._log.book.allowed is None and ledger.owned:  # of an earlier version
                 ledger.allow()
-            ledger._bury()
+            with ledger._buried():
+                pass
             with as_ledger_error(ledger.path):
                 ledger._presence.sweep()
         except BaseException:
@@ -198,11 +199,9 @@ class Ledger:
         """
         faults.point("ledger.reserve.before")
         price = self._price(asked)
-        self._bury()
         with as_ledger_error(self.path):
             process = self._presence.name()
-        with self._log.store.transaction("IMMEDIATE"):
-            self._log.catch_up()
+        with self._buried():
             allowance = self._admit(analyst, [(price, pays)])
             if not self._log.book.heads.has(taken):
                 raise MovedError
@@ -373,24 +372,26 @@ class Ledger:
             raise errors.BAD_RECEIPT.error()
         return reserved
 
-    def _bury(self) -> None:
-        """Settle what died while scanning: it had drawn nothing, and costs a failure."""
-        while self._bury_one():
-            pass
+    @contextlib.contextmanager
+    def _buried(self) -> Iterator[None]:
+        """A transaction in which all is settled that died while scanning.
+
+        That had drawn nothing, and costs a failure.
+        """
+        while True:
+            with self._log.store.transaction("IMMEDIATE"):
+                self._log.catch_up()
+                if not self._bury_one():
+                    yield
+                    return
 
     def _bury_one(self) -> bool:
-        with self._log.store.transaction("IMMEDIATE"):
-            self._log.catch_up()
-            scanning = {
-                number: held.hold.process
-                for number, held in self._log.book.open.items()
-                if held.hold is not None and held.state == "scanning"
-            }
-            for number, process in scanning.items():
-                if not self._presence.alive(process):
-                    held = self._log.book.open[number]
-                    self._settle(number, held.analyst, held.floor("died"), "died", None)
-                    return True
+        """Settle one hold whose process is dead, which ends the transaction; else False."""
+        for number, held in self._log.book.open.items():
+            scanning = held.hold is not None and held.state == "scanning"
+            if held.hold is not None and scanning and not self._presence.alive(held.hold.process):
+                self._settle(number, held.analyst, held.floor("died"), "died", None)
+                return True
         return False
 
     def _settle(

@@ -120,7 +120,7 @@ class Log:
         self._check_anchors(self.book, known)
 
     def append(self, row: Row, step: str | None, ledger_id: str | None = None) -> None:
-        """Insert, stage the anchors (a full disk shows before the charge), commit.
+        """Insert, see that the anchors can be written, commit.
 
         A settlement is not staged: it only lowers what is spent, so an anchor may lag behind it
         until the next reservation, or until the ledger is closed.

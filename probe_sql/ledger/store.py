@@ -51,6 +51,7 @@ class Store:
         self.lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._hold: Hold | None = None
+        self._durable: bool | None = None  # as the connection was told last
         _stores.add(self)
 
     def check_kind(self) -> None:
@@ -105,6 +106,7 @@ class Store:
             self._hold.release()
             self._connection.close()
             self._connection = None
+            self._durable = None
             self._hold.close()
 
     @contextlib.contextmanager
@@ -116,7 +118,9 @@ class Store:
         """
         with self.lock, as_ledger_error(self.path):
             connection = self._connect()
-            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            if durable is not self._durable:
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             _retry(connection, f"BEGIN {mode}")
             try:
                 yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger
+from probe_sql.ledger.anchors import beside
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 from tests.ledger.test_tampering import copy_all, edited
@@ -20,7 +20,9 @@ RESERVED, SETTLED = Loss.drawn(0.25).units, Loss.drawn(0.125).units
 
 def anchored(path: Path) -> int:
     """The sequence number that the anchor beside the ledger remembers."""
-    return int(json.loads(path.with_name(path.name + ".anchor").read_bytes())["seq"])
+    known = beside(path).read()
+    assert known is not None
+    return known.seq
 
 
 def test_an_anchor_lags_behind_a_settlement_until_the_ledger_is_closed(

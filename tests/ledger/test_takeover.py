@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -154,11 +153,13 @@ def test_an_anchor_knows_a_failure_at_once(path: Path, open_ledger: OpenLedger) 
     """Who is stopped asks no more, and a process may be killed before it closes the ledger."""
     ledger = open_ledger(budget=OWN)
     fail(ledger)
-    said = json.loads(path.with_name(f"{path.name}.anchor").read_bytes())
-    assert said["failures"] == [[ledger.user, 1]]
+    known = anchors.beside(path).read()
+    assert known is not None
+    assert known.failures == ((ledger.user, 1),)
     ledger.unlock(ledger.user)
-    said = json.loads(path.with_name(f"{path.name}.anchor").read_bytes())
-    assert said["failures"] == []
+    known = anchors.beside(path).read()
+    assert known is not None
+    assert known.failures == ()
 
 
 def test_another_users_original_is_not_ended(
@@ -184,9 +185,10 @@ def test_a_path_that_any_anchor_remembers_another_ledger_of_is_refused(
 ) -> None:
     """One that agrees beside one that does not."""
     open_ledger(budget=OWN).close()
-    theirs = anchors.of(path, 0o600)[1].path
-    said = json.loads(theirs.read_text())
-    theirs.write_text(json.dumps(said | {"ledger": "another"}) + "\n")
+    theirs = anchors.of(path, 0o600)[1]
+    known = theirs.read()
+    assert known is not None
+    theirs.publish(replace(known, ledger="another"))
     with pytest.raises(LedgerError, match="another"):
         adopt(path)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from probe_sql.errors import LedgerError
 from probe_sql.ledger import Ledger
+from probe_sql.ledger.anchors import beside
 from probe_sql.ledger.chain import START_HASH, Row
 from probe_sql.ledger.schema import SCHEMA
 from probe_sql.loss import Loss
@@ -328,9 +329,10 @@ def test_a_damaged_anchor(
 
 @pytest.mark.usefixtures("spent")
 def test_an_anchor_ahead_of_the_ledger(path: Path, open_ledger: OpenLedger) -> None:
-    file = path.with_name(f"{path.name}.anchor")
-    said = json.loads(file.read_bytes())
-    file.write_text(json.dumps(said | {"seq": said["seq"] + 1}) + "\n")
+    file = beside(path)
+    known = file.read()
+    assert known is not None
+    file.publish(replace(known, seq=known.seq + 1))
     refused(open_ledger, "has forgotten entries")
 
 

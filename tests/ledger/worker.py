@@ -54,6 +54,30 @@ def kill_at(path: str, name: str) -> None:
     say("settled")
 
 
+def tear(path: str, step: str, which: str, length: str) -> None:
+    """Query until an anchor is written at a step, and die after so many bytes of it."""
+    ledger = Ledger.open(path, budget=Budget(epsilon=1.0, failure=0.0625), identity="clinic")
+    write, left = os.write, ["beside", "own"].index(which)
+
+    def torn(descriptor: int, content: Any) -> int:
+        nonlocal left
+        if left:
+            left -= 1
+            return write(descriptor, content)
+        write(descriptor, bytes(content)[: int(length)])
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    def hook(reached: str) -> None:
+        if reached == f"ledger.{step}.anchoring":
+            os.write = torn
+
+    faults.install(hook)
+    receipt = ledger.reserve(None, Loss.asked(0.25), sql="SELECT 1")
+    ledger.draw(receipt)
+    say("drawn", receipt.units)
+
+
 def spend(path: str, units: str, pause: str = "0") -> None:
     """Reserve `units` at a time until nothing is left; print each receipt, then pause."""
     ledger = Ledger.open(path, budget=Budget(epsilon=1e-9, **SMALL), identity="clinic")

@@ -20,6 +20,7 @@ from probe_sql.logic.formula import (
     Or,
     atoms,
     check_length,
+    check_size,
     conjunction,
     disjunction,
     dual,
@@ -58,24 +59,30 @@ def minimise(formula: Formula, cost: Callable[[Formula], float] | None = None) -
     check_length(len(leaves(formula)))
     original = simplified(formula)
     variables = atoms(original)
+    check_size(len(variables))
+    if len(leaves(original)) == len(variables):
+        # Each atom stands once, so it matters: the others of that length differ in order alone.
+        constant = isinstance(original, Constant)
+        return _described(original, formula, "constant" if constant else "original")
     table = truth_table(original, variables)
     candidates: list[tuple[str, Formula]] = [("original", original)]
-    if not isinstance(original, Constant):
-        try:
-            two_level = [minimal_dnf(original), minimal_cnf(original)]
-        except PyedaMissingError:  # an extra: what follows finds as few leaves without it
-            two_level = []
-        factored = factor(table, variables)
-        candidates += [("pyeda", _ordered(found)) for found in two_level if found is not None]
-        candidates.append(("pruned", prune(original)))
-        # Pruning does not make up for a factoring that ran out of work far from its end.
-        if len(leaves(factored)) <= 2 * len(leaves(original)):
-            candidates += [("factored", _ordered(f)) for f in (factored, prune(factored))]
-        # pyeda is not trusted, and neither are we: only equal functions compete.
-        candidates = [found for found in candidates if truth_table(found[1], variables) == table]
+    try:
+        two_level = [minimal_dnf(original), minimal_cnf(original)]
+    except PyedaMissingError:  # an extra: what follows finds as few leaves without it
+        two_level = []
+    factored = factor(table, variables)
+    candidates += [("pyeda", _ordered(found)) for found in two_level if found is not None]
+    candidates.append(("pruned", prune(original)))
+    # Pruning does not make up for a factoring that ran out of work far from its end.
+    if len(leaves(factored)) <= 2 * len(leaves(original)):
+        candidates += [("factored", _ordered(f)) for f in (factored, prune(factored))]
+    # pyeda is not trusted, and neither are we: only equal functions compete.
+    candidates = [found for found in candidates if truth_table(found[1], variables) == table]
     fewest = min(len(leaves(found)) for _, found in candidates)
     shortest = [found for found in candidates if len(leaves(found[1])) == fewest]
-    method, best = min(shortest, key=lambda found: cost(found[1])) if cost else shortest[0]
+    method, best = shortest[0]
+    if cost is not None and any(found != best for _, found in shortest):
+        method, best = min(shortest, key=lambda found: cost(found[1]))
     return _described(best, formula, "constant" if isinstance(best, Constant) else method)
 
 

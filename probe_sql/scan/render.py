@@ -52,7 +52,7 @@ def render_scan(
     joins = [build.join(build.subquery(placed, "a"), [on], "LEFT")]
     scan = _by_group(scan)
     statement = _over_domain(scan, _measures(scan), joins, ctes, domain)
-    return statement.sql(dialect="duckdb", pretty=pretty)
+    return _text(statement, pretty=pretty)
 
 
 def render_ranking(
@@ -75,7 +75,7 @@ def render_ranking(
         group=2,
         ctes=ctes | aggregation(one, domain),
     )
-    return statement.sql(dialect="duckdb", pretty=pretty)
+    return _text(statement, "duckdb", pretty)
 
 
 def ranking_pass(scan: Scan, ranking: Tally) -> Scan:
@@ -117,17 +117,17 @@ def render_measures(scan: Scan, tallies: str, domain: str) -> str:
     on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
     joins = [build.join(build.table(tallies, "a", quoted=False), [on], "LEFT")]
     scan = _by_group(scan)
-    return _over_domain(scan, _measures(scan), joins, {}, domain).sql(dialect="duckdb")
+    return _text(_over_domain(scan, _measures(scan), joins, {}, domain))
 
 
 def render_domain(scan: Scan, dialect: str = "duckdb") -> str:
     """SQL for the key domain: `o`, `k0`, `k1`, ...; reads public tables only."""
-    return key_domain(scan).sql(dialect=dialect)
+    return _text(key_domain(scan), dialect)
 
 
 def render_key_sizes(scan: Scan, dialect: str = "duckdb") -> list[str]:
     """SQL that counts the values of each key; reads public tables only."""
-    return [select.sql(dialect=dialect) for select in key_sizes(scan)]
+    return [_text(select, dialect) for select in key_sizes(scan)]
 
 
 def render_thresholds(scan: Scan, dialect: str = "duckdb", domain: str | None = None) -> str:
@@ -137,7 +137,7 @@ def render_thresholds(scan: Scan, dialect: str = "duckdb", domain: str | None = 
         build.alias(_threshold(threshold), f"t{index}")
         for index, threshold in enumerate(scan.thresholds)
     ]
-    return _over_domain(scan, columns, [], {}, domain).sql(dialect=dialect)
+    return _text(_over_domain(scan, columns, [], {}, domain), dialect)
 
 
 def render_keys(scan: Scan, chosen: str, dialect: str = "duckdb", domain: str | None = None) -> str:
@@ -155,7 +155,12 @@ def render_keys(scan: Scan, chosen: str, dialect: str = "duckdb", domain: str | 
     columns.append(build.alias(build.column("o", "d"), "o"))
     ordinal = exp.EQ(this=build.column("g", "c"), expression=build.column("o", "d"))
     picked = build.join(build.table(chosen, "c", quoted=False), [ordinal], "INNER")
-    return _over_domain(scan, columns, [picked], {}, domain).sql(dialect=dialect)
+    return _text(_over_domain(scan, columns, [picked], {}, domain), dialect)
+
+
+def _text(statement: exp.Select, dialect: str = "duckdb", pretty: bool = False) -> str:
+    """A statement as text. It was made here and is thrown away, so that it need not be copied."""
+    return statement.sql(dialect=dialect, pretty=pretty, copy=False)
 
 
 def _over_domain(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from sqlglot import exp
 
-from probe_sql.sql.scalar import integer_literal
+from probe_sql.sql.scalar import data_type, integer_literal
 
 
 def name(text: str, quoted: bool = False) -> exp.Identifier:
@@ -130,16 +129,6 @@ def above(node: exp.Expr, value: exp.Expr) -> exp.Expr:
 def text(value: str) -> exp.Expr:
     """A string literal."""
     return exp.Literal.string(value)
-
-
-@lru_cache(maxsize=512)
-def _known_type(name: str, dialect: str) -> exp.DataType:
-    return exp.DataType.build(name, dialect=dialect)
-
-
-def data_type(name: str, dialect: str) -> exp.DataType:
-    """The node of a type, by its name in a dialect."""
-    return _known_type(name, dialect).copy()
 
 
 def cast(node: exp.Expr, name: str, dialect: str = "duckdb") -> exp.Expr:

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -39,6 +40,9 @@ class Steps:
     grid: Fraction
     type: SqlType
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Steps:
+        return self  # as of a type
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
@@ -61,6 +65,9 @@ class Scalar:
 
     def __post_init__(self) -> None:
         self.ast.meta[TYPE] = self.type
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Scalar:
+        return self  # a node that notes one is copied often; whoever uses its own copies that
 
     @property
     def identity(self) -> bytes:
@@ -146,7 +153,7 @@ def integer_literal(value: int) -> exp.Expr:
     """
     literal: exp.Expr = exp.Literal.number(str(abs(value)))
     if abs(value) > _BIGINT_LIMIT:
-        literal = exp.cast(exp.Literal.string(str(abs(value))), "HUGEINT", dialect="duckdb")
+        literal = cast_to(exp.Literal.string(str(abs(value))), "HUGEINT")
     return exp.Neg(this=literal) if value < 0 else literal
 
 
@@ -155,14 +162,22 @@ def double_literal(value: Fraction) -> exp.Expr:
     return cast_to(exp.Literal.string(repr(float(value))), "DOUBLE")
 
 
+@lru_cache(maxsize=512)
+def _known_type(name: str, dialect: str) -> exp.DataType:
+    return exp.DataType.build(name, dialect=dialect)
+
+
+def data_type(name: str, dialect: str = "duckdb") -> exp.DataType:
+    """A new node of a type, by its name in a dialect."""
+    return _known_type(name, dialect).copy()
+
+
 def cast_to(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.Cast(this=node.copy(), to=exp.DataType.build(name, dialect="duckdb"))
+    return exp.Cast(this=node.copy(), to=data_type(name))
 
 
 def try_cast_to(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.TryCast(
-        this=node.copy(), to=exp.DataType.build(name, dialect="duckdb"), requires_string=False
-    )
+    return exp.TryCast(this=node.copy(), to=data_type(name), requires_string=False)
 
 
 def plain_timestamp(value: Scalar) -> exp.Expr:

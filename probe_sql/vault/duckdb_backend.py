@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -30,7 +29,7 @@ from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.instance import Connection, Instance, rendered
+from probe_sql.vault.instance import Connection, Instance, key_columns, rendered
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -39,7 +38,6 @@ from probe_sql.vault.steady import file_marks, replaceable, steadily
 
 _CHOSEN = "probe_sql_chosen"
 _TALLIES = "probe_sql_tallies"
-_WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 
 
 class DuckDBBackend:
@@ -133,12 +131,20 @@ class DuckDBBackend:
         if len(ordinals) == 0 or not outputs:
             return {output: [] for output in outputs}
         with self._call() as instance:
-            sql = instance.listing(scan, _CHOSEN, instance.domain(scan))
+            domain = instance.domain(scan)
+            known = instance.key_values(scan, domain)
+            if known is not None:
+                return {
+                    i: [known[number][group] for group in chosen.tolist()]
+                    for i, output in enumerate(scan.outputs)
+                    if (number := output.key) is not None
+                }
+            sql = instance.listing(scan, _CHOSEN, domain)
 
             def work(connection: Connection) -> list[list[Any]]:
                 connection.register(_CHOSEN, {"g": ordinals})
                 try:
-                    return _key_columns(connection, sql)
+                    return key_columns(connection, sql)
                 finally:
                     connection.unregister(_CHOSEN)
 
@@ -296,24 +302,3 @@ def _columns(connection: Connection, sql: str, prefix: str) -> tuple[Ints, ...]:
     if any(np.ma.isMaskedArray(column) and column.mask.any() for column in columns):
         raise InternalError("a scan returned NULL for a group")
     return tuple(np.asarray(column, dtype=np.int64) for column in columns)
-
-
-def _key_columns(connection: Connection, sql: str) -> list[list[Any]]:
-    """The columns that `sql` returns but its last, as Python objects; moments with a zone in UTC.
-
-    DuckDB converts such moments with pytz, which need not be installed: they are fetched as UTC.
-    """
-    found = connection.execute(sql)
-    described = [(name, str(type_) == _WITH_ZONE) for name, type_, *_ in found.description]
-    if any(zoned for _, zoned in described):
-        columns = ", ".join(
-            f"CAST({name} AS TIMESTAMP)" if zoned else name for name, zoned in described
-        )
-        found = connection.execute(f"SELECT {columns} FROM ({sql}) ORDER BY o")
-    columns_of = list(map(list, zip(*found.fetchall(), strict=True)))
-    return [
-        [value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for value in column]
-        if zoned
-        else column
-        for column, (_, zoned) in zip(columns_of[:-1], described[:-1], strict=True)
-    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,8 @@ T = TypeVar("T")
 Connection = duckdb.DuckDBPyConnection
 
 _DOMAINS = 16  # key domains that are kept
+_SHOWN = 10_000  # groups of a domain whose keys are kept as they are shown, too
+_WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Instance:
         self._runner = Runner(self.connection)
         self._numbers = count()
         self._domains: dict[bytes, Domain] = {}  # the oldest first
+        self._shown: dict[str, list[list[Any]]] = {}  # of such a domain, by its table
         self._released: set[str] = set()  # tables of what was released before, by name
         self._latest: tuple[Scan, Domain] | None = None
         self._rendered: tuple[tuple[Scan, bool, Domain], list[str]] | None = None
@@ -96,6 +100,7 @@ class Instance:
         self._latest = (scan, found)
         if len(self._domains) > _DOMAINS:
             oldest = self._domains.pop(next(iter(self._domains)))
+            self._shown.pop(oldest.table, None)
             self.execute(f"DROP TABLE {oldest.table}")
         return found
 
@@ -137,6 +142,19 @@ class Instance:
         self._listing = ((scan, domain), sql)
         return sql
 
+    def key_values(self, scan: Scan, domain: Domain) -> list[list[Any]] | None:
+        """Every key of the domain in its order, where that is all that an answer shows beside
+        aggregates; None for a domain that is too large to keep them."""
+        if domain.size > _SHOWN or any(output.kind == "expression" for output in scan.outputs):
+            return None
+        found = self._shown.get(domain.table)
+        if found is None:
+            keys = ", ".join(f"k{i}" for i in range(len(scan.keys)))
+            sql = f"SELECT {keys}, o FROM {domain.table} ORDER BY o"
+            found = self.run(partial(key_columns, sql=sql))
+            self._shown[domain.table] = found
+        return found
+
     def close(self) -> None:
         """End what runs and free the memory; safe to call twice."""
         self._runner.end(self.connection.close)
@@ -160,3 +178,24 @@ def _make_domain(connection: Connection, sql: str, number: int) -> Domain:
     table = f"probe_sql_domain_{number}"
     connection.execute(f"CREATE TEMP TABLE {table} AS {sql}")
     return Domain(table, int(rows(connection, f"SELECT count(*) FROM {table}")[0][0]))
+
+
+def key_columns(connection: Connection, sql: str) -> list[list[Any]]:
+    """The columns that `sql` returns but its last, as Python objects; moments with a zone in UTC.
+
+    DuckDB converts such moments with pytz, which need not be installed: they are fetched as UTC.
+    """
+    found = connection.execute(sql)
+    described = [(name, str(type_) == _WITH_ZONE) for name, type_, *_ in found.description]
+    if any(zoned for _, zoned in described):
+        columns = ", ".join(
+            f"CAST({name} AS TIMESTAMP)" if zoned else name for name, zoned in described
+        )
+        found = connection.execute(f"SELECT {columns} FROM ({sql}) ORDER BY o")
+    columns_of = list(map(list, zip(*found.fetchall(), strict=True)))
+    return [
+        [value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for value in column]
+        if zoned
+        else column
+        for column, (_, zoned) in zip(columns_of[:-1], described[:-1], strict=True)
+    ]

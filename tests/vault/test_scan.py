@@ -15,6 +15,7 @@ import pytest
 from probe_sql.errors import InternalError, PolicyError
 from probe_sql.plan.tally import LIMIT
 from probe_sql.policy import parse_policy
+from probe_sql.vault import instance
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
@@ -101,6 +102,27 @@ def test_keys_of_chosen_groups_only(backend: Backend) -> None:
     assert {type(value) for value in found[2]} <= {date, datetime}
     assert 1 not in found
     assert backend.keys(plan.scan, np.array([], dtype=np.int64)) == {0: [], 2: []}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT admitted, count(*), ward FROM patients GROUP BY ward, admitted HAVING count(*) > 1",
+        "SELECT count(*) AS n FROM patients GROUP BY ward ORDER BY n",
+        "SELECT ward FROM patients GROUP BY ward, admitted HAVING ward <> 'B' AND count(*) > 1",
+        "SELECT count(*) FROM patients",
+    ],
+)
+def test_keys_that_are_kept_are_those_that_are_read(
+    backend: Backend, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = awkward.planned(backend, sql)
+    every = np.arange(backend.groups(plan.scan))
+    for chosen in (every, every[1::2], every):
+        kept = backend.keys(plan.scan, chosen)
+        with monkeypatch.context() as large:
+            large.setattr(instance, "_SHOWN", 0)
+            assert backend.keys(plan.scan, chosen) == kept
 
 
 def test_chosen_groups_out_of_order_are_a_broken_plan(backend: Backend) -> None:

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from probe_sql.sql import build
 from probe_sql.sql.build import call, case
+from probe_sql.sql.scalar import data_type
 from probe_sql.types import Kind, SqlType, parse_type
 
 # Spark's integers are signed: an unsigned type is held by the next wider one.
@@ -69,7 +70,7 @@ def cast(node: exp.Expr, name: str) -> exp.Expr:
 
 def try_cast(node: exp.Expr, name: str) -> exp.Expr:
     """`TRY_CAST(node AS name)`: NULL where the value does not fit."""
-    return exp.TryCast(this=node, to=build.data_type(name, "spark"), safe=True)
+    return exp.TryCast(this=node, to=data_type(name, "spark"), safe=True)
 
 
 def double(value: float) -> exp.Expr:

@@ -374,10 +374,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _buried(self) -> Iterator[None]:
-        """A transaction in which all is settled that died while scanning.
-
-        That had drawn nothing, and costs a failure.
-        """
+        """A transaction, once all that died while scanning is settled: it costs a failure."""
         while True:
             with self._log.store.transaction("IMMEDIATE"):
                 self._log.catch_up()

@@ -84,6 +84,12 @@ def name_of(first: date, every: str) -> str:
     return first.isoformat()[: 7 if every == "month" else 4]
 
 
+def names_of(span: Span, every: str) -> str:
+    """What the periods of a span are called: the first, and the last where there are several."""
+    first, last = (name_of(first_of(day, every), every) for day in span)
+    return first if first == last else f"{first} to {last}"
+
+
 def whole(first: date, last: date, every: str) -> Span:
     """The days of all periods that meet these, from the first of them to the last."""
     return first_of(first, every), following(first_of(last, every), every) - DAY

@@ -30,9 +30,11 @@ from probe_sql.errors import (
     SqlError,
 )
 from probe_sql.ledger import BudgetState, Entries, Entry, MovedError
+from probe_sql.ledger.dated import paid_periods
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
 from probe_sql.plan.explain import Explanation, explain
+from probe_sql.plan.explain_costs import Dues
 from probe_sql.plan.plan import Plan, plan_bound
 from probe_sql.plan.tally import Engine
 from probe_sql.policy import Policy, load_policy
@@ -321,7 +323,13 @@ class Connection(CommonConnection):
         free = again.told(plan, groups)
         sharper = again.sharper(plan, groups) if free is None else None
         offer = again.offer(plan, groups) if free is None else None
-        return replace(explain(plan, groups, free), sharper=sharper, offer=offer)
+        told = replace(explain(plan, groups, free), sharper=sharper, offer=offer)
+        return told if plan.paid.every is None else replace(told, dues=self._dues(plan))
+
+    def _dues(self, plan: Plan) -> Dues:
+        """The periods that a question pays, with what each has left."""
+        state = self._left(plan)
+        return Dues(plan.paid, paid_periods(state.periods, plan.paid.pays), state.remaining)
 
     def _left(self, plan: Plan) -> BudgetState:
         """The budget as it is for one question: of the periods that it pays."""

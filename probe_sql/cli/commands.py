@@ -172,7 +172,14 @@ def ledger(arguments: Namespace) -> int:
 
 def report(arguments: Namespace) -> int:
     """Sum up who asked what, when and at what cost, and how long the budget lasts."""
-    from probe_sql.owner import lead, people_grid, questions_grid, report_page, spending_report
+    from probe_sql.owner import (
+        lead,
+        people_grid,
+        periods_grid,
+        questions_grid,
+        report_page,
+        spending_report,
+    )
 
     found = spending_report(
         arguments.db,
@@ -187,6 +194,9 @@ def report(arguments: Namespace) -> int:
         sys.stdout.write(report_page(found))
     else:
         print(lead(found) + "\n")
+        if found.periods:
+            show_grid(periods_grid(found.periods), arguments.format, sys.stdout)
+            print()
         show_grid(people_grid(found.people), arguments.format, sys.stdout)
         print()
         show_grid(questions_grid(found.questions), arguments.format, sys.stdout)

@@ -120,6 +120,9 @@ def _caps(report: Report, guess: float | None) -> tuple[TableCaps, ...]:
 
 
 def _report_dict(report: Report, guess: float | None) -> dict[str, object]:
+    from probe_sql.owner import periods_promise
+
+    promise = None if report.policy is None else periods_promise(report.policy)
     return {
         "policy": report.source,
         "status": "problems" if report.problems else "sound",
@@ -129,16 +132,22 @@ def _report_dict(report: Report, guess: float | None) -> dict[str, object]:
         "warnings": list(report.warnings),
         "advice": [asdict(one) for one in report.advice],
         "ledger_audited": report.audited,
+        "periods": None if promise is None else asdict(promise),
         "caps": [asdict(one) for one in _caps(report, guess)],
     }
 
 
 def _show_sound(report: Report, database: str | None) -> None:
+    from probe_sql.owner import periods_promise
+
     policy = report.policy
     assert policy is not None
     against = "" if database is None else f" and fits {database}"
     print(paint(visible(f"{report.source} is sound{against}"), "green", sys.stdout))
     print(f"  epsilon {policy.budget.epsilon:g} in all, {policy.accuracy().epsilon:g} a query")
+    promise = periods_promise(policy)
+    for line in () if promise is None else promise.lines():
+        print(visible(f"  {line}"))
     for table in policy.tables.values():
         who = "one row" if table.unit.column is None else f"all rows of one {table.unit.column}"
         grouped = [column.name for column in table.columns.values() if column.keys is not None]

@@ -119,7 +119,7 @@ class Shell:
         whole = state.total if state.analyst_total is None else state.analyst_total
         who = f" | {self.connection.analyst}" if self.connection.analyst else ""
         name = Path(self.name).name
-        left = f"epsilon {state.remaining:.4g} of {whole:.4g} remains"
+        left = f"epsilon {state.unspent:.4g} of {whole:.4g} remains"
         return visible(f" {name}{who} | {left}")
 
     # --- running -------------------------------------------------------------------------
@@ -191,7 +191,8 @@ class Shell:
         if self.connection.question(sql, **self.accuracy).explain:
             return True
         plan = self.connection.explain(sql, **self.accuracy)
-        worst, remaining = plan.epsilon_worst, self._budget.remaining
+        dues = [one.dues.left for one in plan.explanations if one.dues is not None]
+        worst, remaining = plan.epsilon_worst, min([self._budget.remaining, *dues])
         if all(one.free is not None for one in plan.explanations):
             return True
         if not self.confirm * remaining < worst <= remaining:

@@ -113,6 +113,17 @@ def budget_dict(state: BudgetState, analyst: str | None) -> dict[str, Any]:
         "analyst_total": state.analyst_total,
         "analyst_spent": state.analyst_spent,
         "analyst_remaining": state.analyst_remaining,
+        "periods": [
+            {
+                "periods": one.name,
+                "first_day": one.days[0].isoformat(),
+                "last_day": one.days[1].isoformat(),
+                "total": one.total,
+                "spent": one.spent,
+                "remaining": one.remaining,
+            }
+            for one in state.periods
+        ],
     }
 
 
@@ -128,6 +139,7 @@ def show_budget(state: BudgetState, analyst: str | None, form: str, stream: Text
         assert state.analyst_remaining is not None
         own = (state.analyst_total, state.analyst_spent, state.analyst_remaining)
         rows.insert(0, (analyst or "", *own))
+    rows += [(one.name, one.total, one.spent, one.remaining) for one in state.periods]
     if form != "table":
         show_grid(Grid.of(("budget of", "epsilon", "spent", "remaining"), rows), form, stream)
         return
@@ -143,7 +155,11 @@ def show_budget(state: BudgetState, analyst: str | None, form: str, stream: Text
     ]
     grid = Grid(["", "", "", ""], rows, cells)
     stream.writelines(f"{line}\n" for line in text_lines(grid, rule=False)[1:])
-    stream.write(f"{signs.epsilon} {price(state.remaining)} is left for all further questions.\n")
+    left = f"{signs.epsilon} {price(state.remaining)} is left"
+    if state.periods:
+        stream.write(f"{left} for a question about the periods that have most.\n")
+    else:
+        stream.write(f"{left} for all further questions.\n")
 
 
 def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:

@@ -5,6 +5,7 @@ lowers the charge to what was drawn. Beside the ledger's file lie anchors that r
 far it had come, so that a missing, copied or rolled-back ledger is an error.
 """
 
+from probe_sql.ledger.dated import PeriodState
 from probe_sql.ledger.heads import MovedError, Taken
 from probe_sql.ledger.kept import Kept, Saving
 from probe_sql.ledger.ledger import STOPPED, Ledger
@@ -18,6 +19,7 @@ __all__ = [
     "Kept",
     "Ledger",
     "MovedError",
+    "PeriodState",
     "Receipt",
     "Saving",
     "Taken",

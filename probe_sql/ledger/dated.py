@@ -9,12 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import NamedTuple
 
 from probe_sql.loss import Loss
-from probe_sql.periods import DAY, Pays, Span, first_of, name_of, whole_periods
+from probe_sql.periods import DAY, Pays, Span, common, names_of, periods_in, whole_periods
 
 
 class PeriodLimit(NamedTuple):
@@ -104,8 +104,8 @@ class PeriodState:
     @property
     def name(self) -> str:
         """What the periods are called: the first, and the last where there are several."""
-        first, last = (name_of(first_of(day, self.every), self.every) for day in self.days)
-        return first if first == last else f"{first} to {last}, each"
+        names = names_of(self.days, self.every)
+        return f"{names}, each" if periods_in(self.days, self.every) > 1 else names
 
     @property
     def total(self) -> float:
@@ -121,3 +121,15 @@ class PeriodState:
     def remaining(self) -> float:
         """The rest of each of them."""
         return Loss(max(0, self.total_units - self.spent_units)).epsilon
+
+
+def paid_periods(states: Iterable[PeriodState], pays: Pays) -> tuple[tuple[str, float], ...]:
+    """The names of the periods that pay some days, each with what it has left."""
+    found = []
+    for state in states:
+        for span in pays.spans or (state.days,):
+            both = common(state.days, span)
+            if both is not None:
+                part = replace(state, days=both)
+                found.append((part.name, part.remaining))
+    return tuple(found)

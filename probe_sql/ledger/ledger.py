@@ -326,9 +326,9 @@ class Ledger:
 
     # --- reading ---------------------------------------------------------------------
 
-    def state(self, analyst: str | None = None, pays: Pays = EVERYTHING) -> BudgetState:
-        """What is left for `analyst`, or of the whole database, to a question that `pays` so;
-        reservations count as spent."""
+    def state(self, analyst: str | None = None, pays: Pays | None = None) -> BudgetState:
+        """What is left for `analyst`, or of the whole database, to a question that `pays` so, or to
+        any; reservations count as spent."""
         with self._log.store.transaction("DEFERRED"):
             self._log.catch_up()
             book, periods = self._log.book, self._budget.periods

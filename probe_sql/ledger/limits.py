@@ -28,17 +28,18 @@ def state(
     allowance: Allowance,
     book: Book,
     analyst: str | None,
-    pays: Pays = EVERYTHING,
+    pays: Pays | None = None,
     days: Periods | None = None,
 ) -> BudgetState:
-    """What is left by a book's totals to a question that pays some days; by `days` of each period.
+    """What is left by a book's totals: to a question that `pays` some days, or where none is named
+    to one about the declared period that has most left. By `days` of each period.
 
     Privacy: what nobody knows whose it was counts against each analyst's own limit.
     """
     total, spent = allowance.total, book.spent
     left = max(0, total - spent)
     lines = [_timeline(each, book) for each in allowance.periods]
-    left = min([left, *(max(0, line.limit.units - line.most(pays)[0]) for line in lines)])
+    left = min([left, *(max(0, line.limit.units - _used(line, pays, days)) for line in lines)])
     told = tuple(_told(line, days) for line in lines if days is not None)
     periods = tuple(one for each in told for one in each)
     if analyst is None or allowance.analysts is None:
@@ -54,6 +55,14 @@ def _timeline(limit: PeriodLimit, book: Book, asked: Iterable[tuple[Pays, int]] 
     whole = sum(units for pays, units in asked if pays == EVERYTHING)
     named = [one for one in asked if one[0] != EVERYTHING]
     return Timeline.of(limit, book.undated + whole, [*book.dated.items(), *named])
+
+
+def _used(line: Timeline, pays: Pays | None, periods: Periods | None) -> int:
+    """What a question finds spent; where none is named, one about the period with most left."""
+    if pays is None and periods is not None:
+        spent = [one.spent_units for one in _told(line, periods)]
+        return min(spent) if spent else line.most(EVERYTHING)[0]
+    return line.most(pays or EVERYTHING)[0]
 
 
 def _told(line: Timeline, periods: Periods) -> Iterator[PeriodState]:

@@ -71,9 +71,9 @@ class BudgetState:
     """What may be spent and what was, open reservations counted in full.
 
     `remaining` is what the next query may cost: the smallest of the database's rest, the analyst's
-    own, and that of the periods which it pays, all of them where no question was named. The fields
-    of the analyst are None where no budget of their own applies. `periods` are those that the
-    policy declares, next to each other where they have spent the same.
+    own, and that of the periods which it pays; where no question was named, of the period that has
+    most left. The fields of the analyst are None where no budget of their own applies. `periods`
+    are those that the policy declares, next to each other where they have spent the same.
     """
 
     total_units: int
@@ -90,7 +90,9 @@ class BudgetState:
         for who, total, spent in rows:
             left = price(max(0.0, total - spent))
             lines.append(f"{who:<{wide}}  ε {price(spent)} of {limit(total)} spent, {left} left")
-        return "\n".join([*lines, f"ε {price(self.remaining)} is left for further questions."])
+        of = " about the periods that have most" if self.periods else ""
+        left = f"ε {price(self.remaining)} is left for further questions{of}."
+        return "\n".join([*lines, left])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
         """The figures in words, where IPython would show the parts."""
@@ -128,6 +130,13 @@ class BudgetState:
     def remaining(self) -> float:
         """Most that the next query may cost."""
         return Loss(self.remaining_units).epsilon
+
+    @property
+    def unspent(self) -> float:
+        """The smaller of the database's rest and the analyst's own, whatever their periods have."""
+        rest = max(0, self.total_units - self.spent_units)
+        own = self.analyst_remaining_units
+        return Loss(rest if own is None else min(rest, own)).epsilon
 
     @property
     def analyst_total(self) -> float | None:

@@ -6,9 +6,16 @@ from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, buil
 from probe_sql.owner.draft import draft
 from probe_sql.owner.interview import interview
 from probe_sql.owner.judge import Advice, judge
+from probe_sql.owner.promise import PeriodsPromise, periods_promise
 from probe_sql.owner.record import Failing, adopt, allow, failing, record, unlock
 from probe_sql.owner.report import SpendingReport, spending_report
-from probe_sql.owner.report_page import lead, people_grid, questions_grid, report_page
+from probe_sql.owner.report_page import (
+    lead,
+    people_grid,
+    periods_grid,
+    questions_grid,
+    report_page,
+)
 
 __all__ = [
     "DEMO_PAPER",
@@ -17,6 +24,7 @@ __all__ = [
     "Advice",
     "Demo",
     "Failing",
+    "PeriodsPromise",
     "Report",
     "SpendingReport",
     "TableCaps",
@@ -32,6 +40,8 @@ __all__ = [
     "judge",
     "lead",
     "people_grid",
+    "periods_grid",
+    "periods_promise",
     "questions_grid",
     "record",
     "report_page",

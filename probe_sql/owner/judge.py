@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from probe_sql.loss import odds
+from probe_sql.owner.promise import most_lost
 from probe_sql.policy import Column, Policy, Table, Unit
 from probe_sql.policy.locate import Lines
 from probe_sql.policy.names import bare, dotted
 from probe_sql.policy.schema import Schemas
+from probe_sql.text import plural
 from probe_sql.types import Kind, SqlType
 
 EPSILON_HIGH = 10.0  # of a whole database: beyond it the guarantee says little about anybody
@@ -78,7 +80,23 @@ def _types(schemas: Schemas, table: str) -> Mapping[str, SqlType]:
 def _budgets(policy: Policy) -> Iterator[Advice]:
     """Budgets of which the guarantee says little."""
     whole, usual = policy.budget.epsilon, policy.accuracy().epsilon
-    if whole > EPSILON_HIGH:
+    most, periods = most_lost(policy), policy.budget.periods
+    if periods is not None and EPSILON_HIGH < most == periods.epsilon:
+        yield Advice(
+            "budget.periods.epsilon",
+            f"epsilon {most:g} for the rows of one {periods.every}",
+            f"when all of it is spent, {odds(most)}",
+            f"epsilon = {EPSILON_HIGH}",
+        )
+    elif most > EPSILON_HIGH and periods is not None:
+        number = max(1, round(most / periods.epsilon))
+        yield Advice(
+            "budget.epsilon",
+            f"epsilon {most:g} for a person with rows in every {periods.every}",
+            f"when the {plural(number, periods.every)} are spent, {odds(most)}",
+            f"epsilon = {EPSILON_HIGH}",
+        )
+    elif most > EPSILON_HIGH:
         yield Advice(
             "budget.epsilon",
             f"epsilon {whole:g} for the whole database",

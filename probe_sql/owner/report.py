@@ -34,6 +34,16 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
+class Period:
+    """What the rows of one period, or of each of several, have spent and may."""
+
+    periods: str
+    epsilon: float
+    spent: float
+    left: float
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One entry: no result, and no literal unless the owner asked for them."""
 
@@ -59,6 +69,7 @@ class SpendingReport:
     people: tuple[Person, ...]
     daily: tuple[tuple[date, str, float], ...]
     questions: tuple[Question, ...]
+    periods: tuple[Period, ...] = ()
 
 
 def spending_report(
@@ -93,6 +104,7 @@ def spending_report(
         tuple(_person(who, asked, state) for who, state in states.items()),
         _daily(asked),
         tuple(_question(entry, literals) for entry in asked),
+        tuple(Period(p.name, p.total, p.spent, p.remaining) for p in whole.periods),
     )
 
 

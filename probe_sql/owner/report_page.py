@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from probe_sql.grid import Grid, html_lines
-from probe_sql.owner.report import PACE_DAYS, Person, Question, SpendingReport
+from probe_sql.owner.report import PACE_DAYS, Period, Person, Question, SpendingReport
 from probe_sql.text import in_html, plural
 
 _STYLE = """
@@ -43,6 +43,7 @@ def report_page(report: SpendingReport) -> str:
             _bar(report),
             "<h2>By day</h2>",
             *_chart(report),
+            *(["<h2>By period</h2>", *_table(periods_grid(report.periods))] * bool(report.periods)),
             "<h2>By person</h2>",
             *_table(people_grid(report.people)),
             "<h2>Every question</h2>",
@@ -66,6 +67,11 @@ def lead(report: SpendingReport) -> str:
 def people_grid(people: Sequence[Person]) -> Grid:
     """One line for each person."""
     return _grid([one.name for one in fields(Person)], [astuple(one) for one in people])
+
+
+def periods_grid(periods: Sequence[Period]) -> Grid:
+    """One line for each run of periods that have spent the same."""
+    return _grid([one.name for one in fields(Period)], [astuple(one) for one in periods])
 
 
 def questions_grid(questions: Sequence[Question]) -> Grid:

@@ -33,6 +33,7 @@ class Brief:
     curve: tuple[tuple[str, str, float, bool], ...] = ()
     values: tuple[str, ...] = ()
     footnotes: tuple[str, ...] = ()
+    periods: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ def brief(explanation: Explanation, remaining: float | None = None) -> Brief:
         tuple(curve),
         tuple(value_lines(explanation.values)) if plan.figures else (),
         tuple(notes),
+        "" if explanation.dues is None or plan.decided_free else explanation.dues.words,
     )
 
 
@@ -120,7 +122,8 @@ def brief_lines(
 ) -> list[str]:
     """The short form for a terminal: the curve beside the tree where both have room."""
     short = brief(explanation, remaining)
-    lines = [short.price, " ".join(part for part in (short.groups, short.bounds) if part)]
+    lines = [short.price, *([short.periods] if short.periods else [])]
+    lines.append(" ".join(part for part in (short.groups, short.bounds) if part))
     tree = [("", short.zone), *short.tree] if short.tree else []
     left = max((len(label) for label, _ in tree), default=0)
     drawn = [f"{label:<{left}}  {zone}".rstrip() for label, zone in tree]
@@ -163,6 +166,8 @@ def _asked(explanation: Explanation, remaining: float | None) -> str:
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
     fixed = explanation.first.whole or plan.accuracy.spend == "all"
     less = "" if fixed else " It may stop earlier, and then costs less."
+    if explanation.dues is not None and remaining is not None:
+        remaining = explanation.dues.left  # of the periods that this question pays
     text = f"{at_most(worst, remaining, whom)}{less}"
     return text if explanation.free is None else f"Free: {explanation.free}. Asked anew: {text}"
 

@@ -11,14 +11,14 @@ from probe_sql.grid import Grid, text_lines
 from probe_sql.logic import And, Constant, Formula, Leaf, render
 from probe_sql.loss import Loss
 from probe_sql.plan.doubt import Doubt, doubt
-from probe_sql.plan.explain_costs import Offer, Sharper, spent_on, unminimised, worst
+from probe_sql.plan.explain_costs import Dues, Offer, Sharper, spent_on, unminimised, worst
 from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
 from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.plan_card import plan_card
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.text import plural, visible
+from probe_sql.text import plural, price, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Explanation:
     `first_loss` is of these, `written_loss` of those that HAVING as written would take,
     `worst_loss` the most that can be charged. `free` says of when an answer is that would be given
     again, `sharper` from which values it would go on, `offer` at which wider margins it would be
-    free; the rest is about asking anew.
+    free, `dues` which periods of the budget pay; the rest is about asking anew.
     """
 
     plan: Plan
@@ -45,6 +45,7 @@ class Explanation:
     free: str | None = None
     sharper: Sharper | None = None
     offer: Offer | None = None
+    dues: Dues | None = None
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -196,6 +197,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "free": explanation.free,
         "sharper": None if explanation.sharper is None else explanation.sharper.as_dict(),
         "offer": None if explanation.offer is None else explanation.offer.as_dict(),
+        "periods": None if explanation.dues is None else explanation.dues.as_dict(),
         "epsilon_first": explanation.epsilon_first,
         "epsilon_unminimised": explanation.epsilon_unminimised,
         "epsilon_release": plan.release_loss.epsilon,
@@ -279,6 +281,9 @@ def as_text(explanation: Explanation) -> str:
         lines.append(f"sharper     {explanation.sharper.words}; asked anew it costs what follows")
     if explanation.offer is not None:
         lines.append(f"kept        {explanation.offer.words}")
+    if explanation.dues is not None:
+        lines.append(f"periods     {explanation.dues.words}")
+        lines += [f"            {name}: ε {price(rest)}" for name, rest in explanation.dues.periods]
     if plan.query.having_text:
         lines += [
             f"HAVING      {plan.query.having_text}",
@@ -345,6 +350,7 @@ def card_parts(explanation: Explanation) -> dict[str, Any]:
     return {
         "title": price,
         "about": f"{groups[0].upper()}{groups[1:]}.",
+        "periods": None if explanation.dues is None else explanation.dues.words,
         "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
         "values": value_lines(explanation.values) if explanation.values else [],
     }

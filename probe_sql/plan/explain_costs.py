@@ -12,8 +12,10 @@ from probe_sql.algorithms.values import prices
 from probe_sql.logic import simplified
 from probe_sql.loss import Loss
 from probe_sql.measuring import Task
+from probe_sql.plan.paying import Paid
 from probe_sql.plan.person import PersonCosts
 from probe_sql.plan.plan import Plan
+from probe_sql.text import price
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,41 @@ class Sharper:
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
         return {"on": self.on, "epsilon": self.loss.epsilon}
+
+
+@dataclass(frozen=True, slots=True)
+class Dues:
+    """The periods of the budget that a question pays, and what remains in each.
+
+    `left` is what this question may cost, by everything that limits it.
+    """
+
+    paid: Paid
+    periods: tuple[tuple[str, float], ...]
+    left: float
+
+    @property
+    def words(self) -> str:
+        """For EXPLAIN."""
+        every = self.paid.every
+        least = min((rest for _, rest in self.periods), default=self.left)
+        rest = f"ε {price(least)} left"
+        if not self.paid.pays.spans:
+            return f"Pays every {every} ({rest} in the one with least): {self.paid.why}."
+        several = len(self.periods) > 1 or " to " in self.periods[0][0]
+        told = f"{rest} in the one with least" if several else rest
+        named = f"{every}s" if several else every
+        return f"Pays the {named} {', '.join(self.paid.names)} ({told})."
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {
+            "every": self.paid.every,
+            "all": not self.paid.pays.spans,
+            "why": self.paid.why or None,
+            "periods": [{"name": name, "remaining": rest} for name, rest in self.periods],
+            "remaining": self.left,
+        }
 
 
 @dataclass(frozen=True, slots=True)

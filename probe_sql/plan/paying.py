@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from probe_sql.errors import Span as TextSpan
-from probe_sql.periods import DAY, EVERYTHING, Pays, Span, as_moment, condition, whole_periods
+from probe_sql.periods import (
+    DAY,
+    EVERYTHING,
+    Pays,
+    Span,
+    as_moment,
+    condition,
+    names_of,
+    whole_periods,
+)
 from probe_sql.policy.keys import DateKeys
 from probe_sql.policy.model import Column, Periods, Table
 from probe_sql.sql import build
 from probe_sql.sql.bound import BoundQuery
-from probe_sql.sql.reach import Dated, Reach, domain_reach, on_days, reached
+from probe_sql.sql.reach import Dated, Reach, Stretch, domain_reach, on_days, reached
 from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.source import Source
 from probe_sql.sql.text import tokenize
@@ -25,14 +33,36 @@ from probe_sql.types import Kind
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """The days whose periods a question pays; `open` says why it pays all, where it could do less.
+    """The days whose periods a question pays; `every` is None where the policy has no periods.
 
-    `column` dates the rows of its table, and is None where nothing does.
+    `column` dates the rows of its table, and is None where nothing does. `open` says which rows of
+    every period it might read, `less` what it would have to say to pay some periods alone.
     """
 
     pays: Pays = EVERYTHING
+    every: str | None = None
     column: str | None = None
     open: tuple[str, ...] = ()
+    less: Span | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the periods are called; none where all of them pay."""
+        return tuple(names_of(span, self.every or "") for span in self.pays.spans)
+
+    @property
+    def why(self) -> str:
+        """Why all periods pay, and with which condition fewer would; nothing where not all do."""
+        if self.pays.spans or self.every is None:
+            return ""
+        if self.column is None:
+            return "nothing dates the rows of this table"
+        *most, last = self.open or ("no date that is declared",)
+        told = f"{', '.join(most)}{' and ' if most else ''}{last} may pass WHERE"
+        if self.less is None:
+            return told
+        names = names_of(self.less, self.every)
+        return f"{told}; with AND {condition(self.column, self.less)} only {names} would pay"
 
 
 def find_paid(query: BoundQuery, periods: Periods | None) -> Paid:
@@ -45,13 +75,16 @@ def find_paid(query: BoundQuery, periods: Periods | None) -> Paid:
     days = None if periods is None else periods.days
     column = None if periods is None else query.relation.table.find_column(periods.column)
     if periods is None or days is None or column is None:
-        return Paid()
+        return Paid(every=None if periods is None else periods.every)
     reach = _reach(query, column)
     opens = tuple(_beyond(reach, days))
-    inside = [] if opens else [_days(low, high) for low, high in reach.stretches]
-    if not inside:
-        return Paid(EVERYTHING, column.name, opens)
-    return Paid(Pays(periods.name, whole_periods(inside, periods.every)), column.name)
+    declared = Reach(((as_moment(days[0]), as_moment(days[1] + DAY)),))
+    inside = whole_periods(map(_days, reach.within(declared).stretches), periods.every)
+    if opens or not inside:
+        less = (inside[0][0], inside[-1][1]) if inside else days
+        named = None if less == days else less
+        return Paid(EVERYTHING, periods.every, column.name, opens, named)
+    return Paid(Pays(periods.name, inside), periods.every, column.name)
 
 
 def _reach(query: BoundQuery, column: Column) -> Reach:
@@ -77,8 +110,9 @@ def _beyond(reach: Reach, days: Span) -> Iterator[str]:
         yield f"dates after {last}"
 
 
-def _days(low: datetime | None, high: datetime | None) -> Span:
+def _days(stretch: Stretch) -> Span:
     """The days of a stretch within the declared ones."""
+    low, high = stretch
     assert low is not None
     assert high is not None
     last = high.date() if high != as_moment(high.date()) else high.date() - DAY

@@ -17,6 +17,7 @@ def plan_card(parts: Mapping[str, Any], guarantee: str, lines: Sequence[str]) ->
         card(
             parts["title"],
             tag("p", parts["about"]),
+            tag("p", parts["periods"]) if parts["periods"] else None,
             None if zones is None else chart(Doubt.of(zones)),
             preformatted(parts["values"]) if parts["values"] else None,
             closed("The exact promise", tag("p", guarantee)),

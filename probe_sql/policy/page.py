@@ -72,6 +72,9 @@ def _budget(budget: Budget) -> str:
     text = f"ε {limit(budget.epsilon)} for everybody and for ever"
     if budget.per_query is not None:
         text += f", {limit(budget.per_query)} a question unless it says otherwise"
+    if budget.periods is not None:
+        one = budget.periods
+        text += f"; of it {limit(one.epsilon)} for the rows of each {one.every}, by {one.column}"
     return text
 
 

@@ -16,7 +16,7 @@ from probe_sql.catalogue import Catalogue
 from probe_sql.cursor import CommonConnection
 from probe_sql.elapsed import elapsed
 from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError, ProbeError
-from probe_sql.ledger import BudgetState, Entries, Entry
+from probe_sql.ledger import BudgetState, Entries, Entry, PeriodState
 from probe_sql.loss import Loss
 from probe_sql.options import updated
 from probe_sql.remote.address import Address
@@ -96,13 +96,16 @@ class RemoteConnection(CommonConnection):
     def budget(self) -> BudgetState:
         """What may be spent, what was, and what remains for this analyst."""
         rows = {row[0]: row[1:] for row in self._rows("SELECT * FROM probe.budget")}
-        own = next((row for name, row in rows.items() if name != "database"), None)
-        whole = rows["database"]
-        left = self._rows("SHOW probe.remaining")[0][0]
-        total, spent, rest = (Loss.asked(float(n)).units for n in (whole[0], whole[1], left))
-        mine = (None,) * 3 if own is None else [Loss.asked(float(each)).units for each in own]
-        analyst_total, analyst_spent, analyst_left = mine
-        return BudgetState(total, spent, rest, analyst_total, analyst_spent, analyst_left)
+        units = {who: [Loss.asked(float(n)).units for n in row[:3]] for who, row in rows.items()}
+        left = Loss.asked(float(self._rows("SHOW probe.remaining")[0][0])).units
+        total, spent, _ = units["database"]
+        own = units.get("analyst", (None, None, None))
+        periods = tuple(
+            PeriodState((row[4], row[5]), row[3], *units[name][:2])
+            for name, row in rows.items()
+            if row[3] is not None
+        )
+        return BudgetState(total, spent, left, own[0], own[1], own[2], periods)
 
     def ledger(self) -> Entries:
         """What this analyst asked, when, and what it cost; never a result."""

@@ -92,7 +92,9 @@ def test_the_whole_budget_and_that_of_an_analyst_hold_beside_it(open_ledger: Ope
         spend(ledger, 0.5, month(2))
     assert ledger.state("maria", month(2)).remaining == 0.25
     assert ledger.state("jo", month(2)).remaining == 0.5
-    assert ledger.state("jo").remaining == 0.0  # January has spent its own
+    assert ledger.state("jo", EVERYTHING).remaining == 0.0  # January has spent its own
+    assert ledger.state("jo").remaining == 0.5  # and a question about another month may cost this
+    assert ledger.state("maria").unspent == 0.25
 
 
 @pytest.mark.parametrize("every", EVERY)
@@ -109,7 +111,7 @@ def test_another_length_or_column_is_no_fresh_budget(open_ledger: OpenLedger, ev
             if spent is None:  # months of one quarter or year: both count
                 spent = 0.75 if every in ("quarter", "year") else 0.5
             assert max(one.spent for one in most) == spent
-            assert other.state().remaining == 1 - spent
+            assert left(other) == 1 - spent
 
 
 def test_the_smaller_of_policy_and_entry_holds_for_periods(open_ledger: OpenLedger) -> None:

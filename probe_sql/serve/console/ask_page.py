@@ -111,7 +111,8 @@ def _left_note(frame: Frame, policy: Policy, kept: int) -> Html | None:
     """Say that the budget is spent, where not even the price of a failed scan is left."""
     if frame.budget is None:
         return None
-    total, left = own_budget(frame.budget)
+    total, _ = own_budget(frame.budget)
+    left = frame.budget.remaining
     if left >= policy.prices().failure_price.epsilon:
         return None
     before: Child = "Everything asked before stays free."

@@ -116,8 +116,30 @@ def _purse(frame: Frame) -> Html | None:
 def own_budget(state: BudgetState) -> tuple[float, float]:
     """What one may spend in all and what is left: one's own, or everybody's where there is none."""
     if state.analyst_total is None:
-        return state.total, state.remaining
-    return state.analyst_total, state.remaining
+        return state.total, state.unspent
+    return state.analyst_total, state.unspent
+
+
+def period_bars(state: BudgetState) -> Html | None:
+    """What each period has left, as a table; nothing where the budget has none."""
+    if not state.periods:
+        return None
+    rows = [
+        tag(
+            "tr",
+            tag("td", one.name),
+            tag("td", bar(one.spent / one.total if one.total else 1.0)),
+            tag("td", f"ε {price(one.remaining)} of {limit(one.total)} left", class_="num"),
+        )
+        for one in state.periods
+    ]
+    head = tag("tr", *(tag("th", text, scope="col") for text in ("rows of", "spent", "left")))
+    return tag(
+        "section",
+        tag("h2", f"Each {state.periods[0].every} has a budget of its own"),
+        tag("div", tag("table", tag("thead", head), tag("tbody", *rows)), class_="scroll"),
+        class_="stack",
+    )
 
 
 def bar(spent: float, now: float = 0.0, label: str | None = None) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from probe_sql.markup import Child, Html, tag
-from probe_sql.serve.console.frame import Frame, bar, day, own_budget, page, press
+from probe_sql.serve.console.frame import Frame, bar, day, own_budget, page, period_bars, press
 from probe_sql.session import Entry
 from probe_sql.sql.shown import short_question
 from probe_sql.text import limit, plural, price
@@ -50,6 +50,7 @@ def history_page(
             everybody,
             class_="stack",
         ),
+        period_bars(frame.budget),
         _list(frame, newest, names, start) if entries else _empty(),
         current="answers",
     )

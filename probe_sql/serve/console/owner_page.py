@@ -55,6 +55,7 @@ def owner_page(frame: Frame, seen: Overview) -> Html:
         "Owner",
         tag("section", tag("h1", _title(report)), tag("p", _lead(report), class_="lead"),
             seen.said, spending_chart(report), class_="stack"),
+        _periods(report),
         tag("section", _analysts(report), _look(frame, seen), class_="two"),
         _ledger(seen),
         _policy(seen),
@@ -88,6 +89,22 @@ def _lead(report: SpendingReport) -> Html:
         text = plural(len(denied), "denial")
         parts += [" ", tag("a", text, href="#ledger"), f" took {took} of it."]
     return join(*parts)
+
+
+def _periods(report: SpendingReport) -> Html | None:
+    """What the rows of each period have left; nothing where the budget has no periods."""
+    rows = [
+        tag("tr", tag("td", one.periods), tag("td", price(one.spent), class_="num"),
+            tag("td", f"{price(one.left)} of {limit(one.epsilon)}", class_="num"))
+        for one in report.periods
+    ]  # fmt: skip
+    head = [("rows of", ""), ("spent", "num"), ("left", "num")]
+    table = tag(
+        "table",
+        tag("thead", tag("tr", *(tag("th", name, scope="col", class_=c) for name, c in head))),
+        tag("tbody", *rows),
+    )
+    return tag("section", tag("h2", "By period"), table, class_="stack") if rows else None
 
 
 def _analysts(report: SpendingReport) -> Html:

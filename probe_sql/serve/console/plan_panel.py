@@ -99,8 +99,9 @@ def _title() -> Html:
 
 def _of_one(planned: Planned, explained: Explanation) -> Html:
     short = brief(explained)
+    periods = tag("p", short.periods, class_="small soft") if short.periods else None
     return join(
-        tag("div", _title(), *_price(planned, short.price), class_="stack"),
+        tag("div", _title(), *_price(planned, short.price), periods, class_="stack"),
         _sure(explained),
         _condition(explained),
         _facts(explained, short),

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -21,6 +22,7 @@ from probe_sql.answer import Answer, Denied
 from probe_sql.catalogue import Catalogue
 from probe_sql.completion import suggest
 from probe_sql.errors import Interrupted, ProbeError
+from probe_sql.loss import Loss
 from probe_sql.markup import Html
 from probe_sql.options import OPTIONS
 from probe_sql.reopening import kept_names, reopen
@@ -331,7 +333,10 @@ def plan_of(session: Connection, sql: str) -> Planned:
     budget: BudgetState | None = None
     try:
         budget = session.budget
-        return Planned(sql, session.explain(sql), None, budget)
+        found = session.explain(sql)
+        dues = [one.dues.left for one in found.explanations if one.dues is not None]
+        left = Loss.asked(min([budget.remaining, *dues])).units
+        return Planned(sql, found, None, replace(budget, remaining_units=left))
     except ProbeError as error:
         return Planned(sql, None, error, budget)
 

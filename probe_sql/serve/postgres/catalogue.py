@@ -53,6 +53,7 @@ _CELL = 60  # bytes of a value that is kept, about
 _KINDS = {"#": "BIGINT", "?": "BOOLEAN", "[": "BIGINT[]", "{": "VARCHAR[]"}
 _BUDGET = {
     "budget_of": "VARCHAR", "epsilon": "DOUBLE", "spent": "DOUBLE", "remaining": "DOUBLE",
+    "every": "VARCHAR", "first_day": "DATE", "last_day": "DATE",
 }  # fmt: skip
 _LEDGER = {
     "number": "BIGINT", "time": "VARCHAR", "analyst": "VARCHAR", "sql": "VARCHAR",
@@ -238,11 +239,13 @@ def _packed(value: Any) -> Any:
 def _budget_rows(budget: BudgetState | None) -> list[list[Any]]:
     if budget is None:
         return []
-    rows: list[list[Any]] = [["database", budget.total, budget.spent, budget.total - budget.spent]]
+    whole = budget.total - budget.spent
+    rows: list[list[Any]] = [["database", budget.total, budget.spent, whole, None, None, None]]
     if budget.analyst_total is not None:
-        rows.append(
-            ["analyst", budget.analyst_total, budget.analyst_spent, budget.analyst_remaining]
-        )
+        own = [budget.analyst_total, budget.analyst_spent, budget.analyst_remaining]
+        rows.append(["analyst", *own, None, None, None])
+    for one in budget.periods:
+        rows.append([one.name, one.total, one.spent, one.remaining, one.every, *one.days])
     return rows
 
 

@@ -28,7 +28,7 @@ class PeriodsPromise:
     whole: float
 
     def lines(self) -> Iterator[str]:
-        """For the owner."""
+        """Say it to the owner, a sentence a line."""
         yield (
             f"epsilon {limit(self.epsilon)} for each {self.every} of {self.column}, {self.names}: "
             f"{plural(self.number, self.every)}"

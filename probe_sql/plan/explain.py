@@ -18,7 +18,7 @@ from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.plan_card import plan_card
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.text import plural, price, visible
+from probe_sql.text import plural, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Explanation:
     `first_loss` is of these, `written_loss` of those that HAVING as written would take,
     `worst_loss` the most that can be charged. `free` says of when an answer is that would be given
     again, `sharper` from which values it would go on, `offer` at which wider margins it would be
-    free, `dues` which periods of the budget pay; the rest is about asking anew.
+    free, `dues` which periods pay; the rest is about asking anew.
     """
 
     plan: Plan
@@ -281,9 +281,7 @@ def as_text(explanation: Explanation) -> str:
         lines.append(f"sharper     {explanation.sharper.words}; asked anew it costs what follows")
     if explanation.offer is not None:
         lines.append(f"kept        {explanation.offer.words}")
-    if explanation.dues is not None:
-        lines.append(f"periods     {explanation.dues.words}")
-        lines += [f"            {name}: ε {price(rest)}" for name, rest in explanation.dues.periods]
+    lines += [] if explanation.dues is None else explanation.dues.lines()
     if plan.query.having_text:
         lines += [
             f"HAVING      {plan.query.having_text}",

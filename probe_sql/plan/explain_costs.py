@@ -49,7 +49,7 @@ class Dues:
 
     @property
     def words(self) -> str:
-        """For EXPLAIN."""
+        """Which periods pay, why all of them do, and the least that one has left."""
         every = self.paid.every
         least = min((rest for _, rest in self.periods), default=self.left)
         rest = f"ε {price(least)} left"
@@ -59,6 +59,11 @@ class Dues:
         told = f"{rest} in the one with least" if several else rest
         named = f"{every}s" if several else every
         return f"Pays the {named} {', '.join(self.paid.names)} ({told})."
+
+    def lines(self) -> list[str]:
+        """Say the same line by line, with each period and what it has left."""
+        each = [f"            {name}: ε {price(rest)}" for name, rest in self.periods]
+        return [f"periods     {self.words}", *each]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready values."""

@@ -276,6 +276,9 @@ _MOMENTS = (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPNTZ)
 
 def _moment(node: exp.Expr, unit: str | None) -> datetime | None:
     """The moment that a constant is, as binding writes it; a number of a year is its first."""
+    if isinstance(node, exp.Cast | exp.TryCast) and node.to.this in _MOMENTS:
+        inner = node.this.unnest()  # a day as a moment: its first
+        node = inner if type(inner) is exp.Cast and unit != _YEAR_NUMBER else node
     if type(node) is not exp.Cast or not isinstance(node.this, exp.Literal):
         return None
     kind, text = node.to.this, str(node.this.this)

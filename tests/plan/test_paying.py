@@ -75,6 +75,7 @@ def condition(rng: random.Random, depth: int = 3) -> str:
         f"{column} IN ('{day}', NULL)", f"{column} IS NULL", f"{column} IS NOT NULL",
         f"date_trunc('{unit}', {column}) {op} '{day}'",
         f"date_trunc('{unit}', {column}) {op} {moment}",
+        f"date_trunc('{unit}', {column}) {op} DATE '{day}'", f"seen {op} DATE '{day}'",
         f"year({column}) {op} 2024", f"month({column}) {op} {rng.randrange(1, 13)}",
         f"CAST(seen AS DATE) {op} '{day}'", f"CAST(day AS TIMESTAMP) {op} {moment}",
         f"coalesce({column}, DATE '{day}') {op} '{other}'", "ward = 'A'", "age > 40", "TRUE",
@@ -124,9 +125,9 @@ def trial(visits: duckdb.DuckDBPyConnection, seed: int, number: int) -> tuple[in
 def test_every_row_that_passes_lies_in_a_period_that_is_paid(
     visits: duckdb.DuckDBPyConnection,
 ) -> None:
-    wrong, less = trial(visits, 1, 300)
+    wrong, less = trial(visits, 1, 200)
     assert wrong == 0
-    assert less > 60  # the trial says something only where not all is paid
+    assert less > 40  # the trial says something only where not all is paid
 
 
 def test_the_trial_finds_a_rule_that_is_wrong(
@@ -141,7 +142,7 @@ def test_the_trial_finds_a_rule_that_is_wrong(
         return right(node, dated)
 
     monkeypatch.setattr(reach, "verdicts", wrong)
-    assert trial(visits, 1, 300)[0] > 0
+    assert trial(visits, 1, 200)[0] > 0
 
 
 def spans(where: str, column: str = "day", every: str = "month", group: str = "ward") -> str:
@@ -166,6 +167,8 @@ def spans(where: str, column: str = "day", every: str = "month", group: str = "w
         ("WHERE day = '2024-03-05' OR age > 3", ""),
         ("WHERE NOT (day < '2024-03-05' OR day > '2024-03-07')", "2024-03-01 to 2024-03-31"),
         ("WHERE date_trunc('month', day) = '2024-03-01'", "2024-03-01 to 2024-03-31"),
+        ("WHERE date_trunc('month', day) >= DATE '2024-11-01' AND date_trunc('year', day) = DATE"
+         " '2024-01-01'", "2024-11-01 to 2024-12-31"),
         ("WHERE date_trunc('quarter', seen) = '2024-04-01'", ""),  # another column
         ("WHERE year(day) = 2024", "2024-01-01 to 2024-12-31"),
         ("WHERE month(day) = 3", ""),

@@ -316,4 +316,5 @@ class Again:
 
     def _told(self, kept: Kept) -> Replayed:
         """What is said of an answer that is given again: the owner's words, or its date."""
-        return Replayed(kept.time[:10], kept.version, self._reuse.version)
+        denied = kept.outcome == "denied"
+        return Replayed(kept.time[:10], kept.version, self._reuse.version, denied=denied)

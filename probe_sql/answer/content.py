@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from probe_sql.loss import Loss
@@ -16,18 +16,20 @@ class Replayed:
     """That an answer is given again: the date of its draw, and the owner's words for the data.
 
     `version` was in force then, `current` is now; either is None where the owner says nothing.
-    `made`: it was not given so before, but follows from what was.
+    `made`: it was not given so before, but follows from what was. `denied`: it is a denial.
     """
 
     on: str
     version: str | None = None
     current: str | None = None
     made: bool = False
+    denied: bool = False
 
     @property
     def words(self) -> str:
         """Say of when and of which data the answer is."""
         given = "follows from what was answered on" if self.made else "answered on"
+        given = "denied on" if self.denied else given
         if self.version is None and self.current is None:
             return f"{given} {self.on}; the data may have changed since"
         about = f"{given} {self.on}, about the data {self.version or 'before'}"
@@ -93,11 +95,7 @@ class Privacy:
         }
 
     def _replay(self) -> dict[str, Any] | None:
-        if self.replay is None:
-            return None
-        found = self.replay
-        return {"on": found.on, "version": found.version, "current": found.current,
-                "made": found.made}  # fmt: skip
+        return None if self.replay is None else asdict(self.replay)
 
     def _number(self) -> dict[str, Any] | None:
         """The one number that decided, the level at which the walk ended, and its balance S."""

@@ -191,7 +191,9 @@ def test_a_replay_says_that_it_is_one_and_of_when(db: Connection) -> None:
     for shown in (str(again), again._repr_html_()):
         assert f"free, a replay of {told.on}" in shown
         assert words in shown
-    assert again.as_dict()["privacy"]["replay"] == {"on": told.on, "version": None}
+    assert again.as_dict()["privacy"]["replay"] == {
+        "on": told.on, "version": None, "current": None, "made": False, "denied": False
+    }  # fmt: skip
     assert again.privacy.unit == first.privacy.unit
     explained = db.sql(f"EXPLAIN {SELECTION}")
     assert isinstance(explained, Explanation)
@@ -249,6 +251,8 @@ def test_a_denial_is_given_again_unless_more_is_allowed(db: Connection) -> None:
     assert isinstance(again, Denied)
     assert (again.reason, again.privacy.epsilon) == (first.reason, 0)
     assert "free, a replay of" in str(again)
+    assert again.notices[0].startswith("This is a replay, free: denied on")
+    assert "Free: denied on" in str(db.explain(HARD, epsilon=0.11)._repr_html_())
     assert cost(db, HARD, epsilon=0.1) == 0
     assert cost(db, HARD, epsilon=0.11, fnr=0.04) > 0
     assert cost(db, HARD, epsilon=0.11, fnr=0.06) > 0  # looser bounds might be met

@@ -103,7 +103,15 @@ class Translator(ABC):
         return form(Call(name, values, types, self.refused))
 
     def tried(self, node: exp.Anonymous) -> exp.Expr:
-        """Translate what stands inside of DuckDB's TRY; the translation is total by itself."""
+        """Translate what stands inside of DuckDB's TRY; the translation is total by itself.
+
+        The call's own parentheses go with it: an OR keeps some, whatever it stands in.
+        """
+        inner = self.within(node)
+        return exp.Paren(this=inner) if isinstance(inner, exp.Or) else inner
+
+    def within(self, node: exp.Anonymous) -> exp.Expr:
+        """Translate the argument of DuckDB's TRY."""
         return self.translate(node.expressions[0])
 
     def refused(self, what: str, why: str | None = None, fix: str | None = None) -> Refused:

@@ -39,10 +39,12 @@ def join(source: exp.Expr, on: Sequence[exp.Expr], kind: str) -> exp.Join:
 
 
 def conjunction(parts: Sequence[exp.Expr]) -> exp.Expr:
-    node = parts[0]
-    for part in parts[1:]:
+    """Join conditions by AND; one that is an OR stands in parentheses, for a tree has none."""
+    whole = [exp.Paren(this=part) if isinstance(part, exp.Or) else part for part in parts]
+    node = whole[0]
+    for part in whole[1:]:
         node = exp.And(this=node, expression=part)
-    return node
+    return parts[0] if len(parts) == 1 else node
 
 
 def present(node: exp.Expr) -> exp.Expr:

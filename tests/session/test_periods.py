@@ -136,6 +136,16 @@ def test_the_scan_leaves_out_rows_of_months_that_do_not_pay(
     assert abs(total - 20000 * 31 / 366) < 100  # March alone
 
 
+def test_an_or_in_a_subquery_is_read_as_it_is_asked(clinic: Connection) -> None:
+    inside = "(SELECT * FROM visits WHERE ward = 'A' OR age > 40) AS v"
+    query = COUNT.format(MARCH).replace("FROM visits", f"FROM {inside}")
+    assert clinic.plan(query).paid.names == ("2024-03",)
+    answer = clinic.sql(query)
+    assert isinstance(answer, Answer)
+    assert [name for name, _ in answer.rows] == ["A", "B"]
+    assert sum(row[1] for row in answer.rows) < 20000 * 31 / 366
+
+
 def test_every_engine_that_is_asked_has_the_wall(clinic: Connection) -> None:
     plan = clinic.plan(COUNT.format(MARCH))
     assert plan.paid.pays.column == "day"

@@ -164,8 +164,8 @@ class PostgresTranslator(Translator):
         value = self._present(node.this) if null else self.translate(node.this)
         return exp.Is(this=operand(value), expression=node.expression.copy())
 
-    def tried(self, node: exp.Anonymous) -> exp.Expr:
-        """Translate what stands inside of DuckDB's TRY."""
+    def within(self, node: exp.Anonymous) -> exp.Expr:
+        """Translate the argument of DuckDB's TRY."""
         inner = node.expressions[0]
         return self._present(inner) if PRESENT in node.meta else self.translate(inner)
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from probe_sql.errors import InterfaceError
 
+_LONG = 10_000  # characters of a text that need not be told from others
 _NO_SOURCE = (bytes, bytearray, bool, int, float, list, tuple, set, frozenset)
 
 
@@ -80,6 +83,25 @@ def parameters(value: Any) -> Sequence[Any]:
                 fix="pass one number, text, date, timestamp, boolean or None for each ?",
             )
     return tuple(plain(each) if isinstance(each, str) else each for each in value)
+
+
+def exactly(value: Any) -> Hashable:
+    """Give what tells a value from all that do not mean the same, or raise `TypeError`.
+
+    1, 1.0 and true are equal and are not the same parameter; no more are decimals with other
+    digits, and moments with other zones. It goes on telling what a list held that is changed later.
+    What is of another type than these, or very long, is not told.
+    """
+    kind: type = type(value)
+    if value is None or kind in (bool, int) or (kind is str and len(value) <= _LONG):
+        return kind.__name__, value
+    if kind in (float, Decimal, date, datetime):
+        return kind.__name__, str(value)
+    if kind in (list, tuple):
+        return kind.__name__, tuple(map(exactly, value))
+    if kind is dict:
+        return "dict", tuple((exactly(name), exactly(held)) for name, held in value.items())
+    raise TypeError
 
 
 def plain(value: Any) -> Any:

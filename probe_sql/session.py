@@ -7,7 +7,9 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, overload
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
 
 from probe_sql import arguments, remote
 from probe_sql.again import Again
@@ -17,8 +19,6 @@ from probe_sql.answer.compose import compose, returned_groups
 from probe_sql.answer.content import Privacy, Replayed
 from probe_sql.answer.lines import find_lines
 from probe_sql.answer.values import Answer, Denied
-from probe_sql.blocks import Asker, Outline, brief, outline
-from probe_sql.catalogue import Catalogue, key_values
 from probe_sql.cursor import CommonConnection
 from probe_sql.database import Database, open_database
 from probe_sql.elapsed import elapsed
@@ -33,12 +33,11 @@ from probe_sql.ledger import BudgetState, Entries, Entry, MovedError
 from probe_sql.ledger.dated import paid_periods
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
-from probe_sql.plan.explain import Explanation, explain
 from probe_sql.plan.explain_costs import Dues
 from probe_sql.plan.plan import Plan, plan_bound
 from probe_sql.plan.tally import Engine
 from probe_sql.policy import Policy, load_policy
-from probe_sql.remote import RemoteConnection
+from probe_sql.recent import Recent
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.sql.bind import bind
 from probe_sql.sql.blocks import take_apart
@@ -52,6 +51,14 @@ from probe_sql.vault.refusals import WATCHED
 from probe_sql.vault.runner import Watched
 from probe_sql.vault.sources import Spark, identity, is_remote
 from probe_sql.walk import Progress, denied_unread, walk
+
+if TYPE_CHECKING:  # loaded by the calls that need them
+    from probe_sql.blocks import Outline, brief
+    from probe_sql.catalogue import Catalogue
+    from probe_sql.plan.explain import Explanation
+    from probe_sql.remote import RemoteConnection
+
+_QUESTIONS = 32  # plans that a connection keeps
 
 
 @overload
@@ -114,6 +121,9 @@ def explain_only(
 
     Privacy: of a source only the schema is looked at, so no private row decides what is said.
     """
+    from probe_sql.blocks import outline
+    from probe_sql.plan.explain import explain
+
     rules = policy if isinstance(policy, Policy) else load_policy(policy)
     given = arguments.parameters(parameters)
     engine: Engine = DUCKDB
@@ -152,8 +162,7 @@ class Connection(CommonConnection):
         self._closed = False
         self._cancelled = 0  # how often
         self._watching: set[int] = set()  # threads in a caller's progress
-        # Replaced whole: threads may share it.
-        self._latest: tuple[list[Any], Plan | Script] | None = None
+        self._questions: Recent[Plan | Script] = Recent(_QUESTIONS)
         self.policy = database.policy
         self.analyst = analyst
 
@@ -187,6 +196,7 @@ class Connection(CommonConnection):
         """Answer a query of several blocks, or none: each as a query of its own."""
         if script.explain:
             return self._outline(script, accuracy)
+        from probe_sql.blocks import Asker
 
         cancelled = self._cancelled
 
@@ -287,18 +297,18 @@ class Connection(CommonConnection):
     ) -> Plan | Script:
         """Plan a query, or take it apart where SQL stands around private blocks; free.
 
-        The last one is kept.
+        The last ones are kept, for this connection alone: how long it takes tells nobody else what
+        was asked. Policy, types and engine are those of the database for as long as it is open.
         """
         self._open()
         given = arguments.parameters(parameters)
         query = arguments.plain(query)
-        asked = [query, *map(_typed, given), *((n, _typed(v)) for n, v in accuracy.items())]
-        latest = self._latest
-        if latest is not None and latest[0] == asked:
-            return latest[1]
-        question = self._database.question(query, given, **accuracy)
-        self._latest = (asked, question)
-        return question
+        make = partial(self._database.question, query, given, **accuracy)
+        try:
+            asked = arguments.exactly([query, given, accuracy])
+        except TypeError:  # too long, or of a type that something else than its value may decide
+            return make()
+        return self._questions.of(asked, make)
 
     def explain(
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
@@ -311,12 +321,16 @@ class Connection(CommonConnection):
 
     def _outline(self, script: Script, accuracy: dict[str, Any]) -> Outline:
         """EXPLAIN of several blocks."""
+        from probe_sql.blocks import outline
+
         engine = self._database.backend.engine
         return outline(script, self.policy, engine, accuracy, self._explained)
 
     def _explained(self, plan: Plan) -> Explanation:
         """EXPLAIN with the number of groups, for which at most public tables are read, and with
         the answer that would be given again."""
+        from probe_sql.plan.explain import explain
+
         known = plan.groups
         groups = self._database.backend.groups(plan.scan) if known is None else known
         again = Again(self._database, self.analyst)
@@ -361,11 +375,15 @@ class Connection(CommonConnection):
 
     def key_values(self, table: str, column: str, limit: int = 1000) -> tuple[Any, ...]:
         """The first public keys of a column, free of charge; none where it has no own domain."""
+        from probe_sql.catalogue import key_values
+
         return key_values(self._database, table, column, limit)
 
     @property
     def catalogue(self) -> Catalogue:
         """The tables that can be asked, their columns and public keys."""
+        from probe_sql.catalogue import Catalogue
+
         return Catalogue.of(self.policy, self.key_values)
 
     def interrupt(self) -> None:
@@ -397,9 +415,17 @@ def _sentence(plan: Plan, outcome: Outcome, replayed: Replayed | None) -> str:
     return f"This promise is about the stored question, without LIMIT: {said}" if part else said
 
 
-def _typed(value: Any) -> tuple[type, Any]:
-    """A value with its type: 1, 1.0 and true are equal and not the same parameter."""
-    return type(value), value
+def __getattr__(name: str) -> Any:
+    """Load an export that few calls need when it is first asked for (PEP 562)."""
+    if name in ("Outline", "brief"):
+        return getattr(import_module("probe_sql.blocks"), name)
+    if name == "Catalogue":
+        return import_module("probe_sql.catalogue").Catalogue
+    if name == "Explanation":
+        return import_module("probe_sql.plan.explain").Explanation
+    if name == "RemoteConnection":
+        return remote.RemoteConnection
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

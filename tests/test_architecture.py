@@ -35,6 +35,7 @@ ROOMS = (
     "types",
     "periods",
     "faults",
+    "recent",
     "loss",
     "logic",
     "accuracy",

@@ -14,6 +14,7 @@ import pytest
 
 import probe_sql
 from benchmarks.pictures import PICTURES
+from tests.examples import clinic
 
 ROOT = Path(__file__).parent.parent
 DECISIONS = ROOT / "docs" / "decisions"
@@ -217,6 +218,36 @@ def test_importing_the_package_loads_none_of_the_engine() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_a_first_query_loads_nothing_that_it_does_not_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what explains, serves, asks elsewhere or stands around blocks, nor what minimises."""
+    unneeded = (
+        "probe_sql.blocks", "probe_sql.catalogue", "probe_sql.cli", "probe_sql.notebook",
+        "probe_sql.outside", "probe_sql.owner", "probe_sql.plan.explain",
+        "probe_sql.remote.connection", "probe_sql.scan.postgres", "probe_sql.scan.spark",
+        "probe_sql.serve", "probe_sql.vault.postgres", "probe_sql.vault.spark", "prompt_toolkit",
+        "pyeda", "rich", "psycopg", "pyspark",
+    )  # fmt: skip
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    source, rules = clinic.build(tmp_path), clinic.POLICY
+    steps = [
+        "import probe_sql, sys",
+        f"db = probe_sql.connect({str(source)!r}, {str(rules)!r}, analyst='maria')",
+        "answer = db.sql('SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500')",
+        f"print(len(answer.rows), [m for m in {unneeded!r} if m in sys.modules])",
+        "db.explain('SELECT disease FROM patients GROUP BY disease')",
+        "print('probe_sql.plan.explain' in sys.modules)",  # the check itself can see something
+    ]
+    run = subprocess.run(
+        [sys.executable, "-c", "\n".join(steps)],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    first, then = run.stdout.splitlines()
+    assert first.endswith(" []"), first
+    assert then == "True"
 
 
 def test_pictures_are_what_their_script_draws() -> None:

@@ -1,8 +1,31 @@
 """A served database from Python: the same calls and answers, over PostgreSQL's protocol."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from probe_sql.remote.address import SCHEME, Address
-from probe_sql.remote.connection import RemoteConnection
-from probe_sql.remote.login import connect
-from probe_sql.remote.told import RemoteExplanation
+
+if TYPE_CHECKING:
+    from probe_sql.remote.connection import RemoteConnection
+    from probe_sql.remote.login import connect
+    from probe_sql.remote.told import RemoteExplanation
 
 __all__ = ["SCHEME", "Address", "RemoteConnection", "RemoteExplanation", "connect"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what speaks to a server when it is first asked for (PEP 562)."""
+    if name == "RemoteConnection":
+        from probe_sql.remote.connection import RemoteConnection
+
+        return RemoteConnection
+    if name == "connect":
+        from probe_sql.remote.login import connect
+
+        return connect
+    if name == "RemoteExplanation":
+        from probe_sql.remote.told import RemoteExplanation
+
+        return RemoteExplanation
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,14 +8,17 @@ Expressions never raise on a row, so the order in which a database looks at them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
 
 from sqlglot import exp
 
-from probe_sql.errors import InternalError
+from probe_sql.errors import InternalError, Span
+from probe_sql.policy.keys import ListKeys
+from probe_sql.policy.model import PublicTable, Table
 
 Plain = None | bool | int | float | str | Fraction | date
 Value = Plain | bytes | tuple["Value", ...] | frozenset[bytes]
@@ -105,3 +108,55 @@ def _leaf(held: object, owners: Mapping[str, bytes] | None) -> Value:
 
 def _node(node: exp.Expr, value: Value) -> bytes:
     return encode((type(node).__name__, value))
+
+
+# --- what something is made of ---------------------------------------------------------------
+
+
+def made_of(value: object) -> Hashable:
+    """Write down all that a value is made of: what is computed from two that share it is the same.
+
+    Every field counts, and every note on a node, but for places in the analyst's text. What has no
+    form here, as a table of the policy, goes by which object it is: so whoever keeps this keeps
+    the value beside it.
+    """
+    found: list[Hashable] = []
+    _collect(value, found)
+    return tuple(found)
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {}
+_PLACES = frozenset({"start", "end", "line", "col"})
+
+
+def _collect(value: object, found: list[Hashable]) -> None:
+    kind: type = type(value)
+    found.append(id(kind))
+    if kind in (str, int, bool, Fraction) or value is None:
+        found.append(value)
+    elif kind in (tuple, list):
+        assert isinstance(value, tuple | list)
+        found.append(len(value))
+        for each in value:
+            _collect(each, found)
+    elif isinstance(value, exp.Expr):
+        notes = {name: note for name, note in value.meta.items() if name not in _PLACES}
+        for held in (value.args, notes):
+            found.append(len(held))
+            for name in held:
+                found.append(name)
+                _collect(held[name], found)
+    elif is_dataclass(kind) and not isinstance(value, Span | Table | PublicTable | ListKeys):
+        for name in _names(kind):
+            _collect(getattr(value, name), found)
+    elif isinstance(value, float | date | Enum):
+        found.append(repr(value))
+    elif kind is not Span:
+        found.append(id(value))
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields that a dataclass is made of, without what it works out itself."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(one.name for one in fields(kind) if one.init)
+    return _FIELDS[kind]

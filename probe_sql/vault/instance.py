@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -15,6 +15,7 @@ import duckdb
 
 from probe_sql.plan import identity
 from probe_sql.plan.tally import Scan
+from probe_sql.recent import Recent
 from probe_sql.scan.domain import list_name, long_lists
 from probe_sql.scan.render import (
     render_domain,
@@ -23,6 +24,7 @@ from probe_sql.scan.render import (
     render_scan,
     render_separate,
 )
+from probe_sql.sql.canonical import made_of
 from probe_sql.sql.keys import MAX_GROUPS, points
 from probe_sql.vault import refusals
 from probe_sql.vault.failures import Failure, scan_error
@@ -33,6 +35,7 @@ from probe_sql.vault.runner import Runner, Watch
 T = TypeVar("T")
 Connection = duckdb.DuckDBPyConnection
 
+_TEXTS = 64  # statements that are kept
 _DOMAINS = 16  # key domains that are kept
 _SHOWN = 10_000  # groups of a domain whose keys are kept as they are shown, too
 _WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
@@ -63,8 +66,7 @@ class Instance:
         self._shown: dict[str, list[list[Any]]] = {}  # of such a domain, by its table
         self._released: set[str] = set()  # tables of what was released before, by name
         self._latest: tuple[Scan, Domain] | None = None
-        self._rendered: tuple[tuple[Scan, bool, Domain], list[str]] | None = None
-        self._listing: tuple[tuple[Scan, Domain], str] | None = None
+        self._texts: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)
 
     def attempt(self, work: Callable[[Connection], T]) -> T | Failure:
         """The result of `work`, or how it failed."""
@@ -125,22 +127,27 @@ class Instance:
             raise refusals.TOO_MANY_GROUPS.error(size=size, most=MAX_GROUPS)
 
     def statements(self, scan: Scan, fuse: bool, domain: Domain) -> list[str]:
-        """The SQL of a scan; that of the last one is kept, for whoever asks again."""
-        asked, latest = (scan, fuse, domain), self._rendered
-        if latest is not None and all(a is b for a, b in zip(latest[0], asked, strict=True)):
-            return latest[1]
-        sql = rendered(scan, fuse, domain, light=True)
-        self._rendered = (asked, sql)
-        return sql
+        """Give the SQL of a scan."""
+
+        def write() -> list[str]:
+            return rendered(scan, fuse, domain, light=True)
+
+        return self._text(("scan", fuse, domain.table), scan, write)
 
     def listing(self, scan: Scan, chosen: str, domain: Domain) -> str:
-        """The SQL for the keys of groups that a relation names; the last one is kept."""
-        latest = self._listing
-        if latest is not None and latest[0][0] is scan and latest[0][1] is domain:
-            return latest[1]
-        sql = render_keys(scan, chosen, domain=domain.table)
-        self._listing = ((scan, domain), sql)
-        return sql
+        """Give the SQL for the keys of groups that a relation names."""
+
+        def write() -> list[str]:
+            return [render_keys(scan, chosen, domain=domain.table)]
+
+        return self._text(("keys", chosen, domain.table), scan, write)[0]
+
+    def _text(self, what: Hashable, scan: Scan, write: Callable[[], list[str]]) -> list[str]:
+        """Give SQL that was written before of the same parts, or write it now and keep it.
+
+        A scan is kept beside its text, since some parts go by which object they are.
+        """
+        return self._texts.of((what, made_of(scan)), lambda: (scan, write()))[1]
 
     def key_values(self, scan: Scan, domain: Domain) -> list[list[Any]] | None:
         """Every key of the domain in its order, where that is all that an answer shows beside

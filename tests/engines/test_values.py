@@ -106,7 +106,7 @@ def test_values_are_those_of_duckdb(both: tuple[Connection, Connection]) -> None
 
 def test_margins_that_are_shares_are_those_of_duckdb(both: tuple[Connection, Connection]) -> None:
     sql = "SELECT code, count(*) AS n, count_if(cost > 8) / count(*) AS c FROM visits"
-    sql += " GROUP BY code ORDER BY code"
+    sql += " GROUP BY code HAVING code < 20 ORDER BY code"
     sql += " WITH ACCURACY (margin = (n = 2, c = '20% or 2 rows'), epsilon = 800.0)"
     engine, duckdb = (asked(db, sql) for db in both)
     assert close(engine, duckdb)

@@ -20,6 +20,7 @@ from probe_sql.cli.show import (
     show_saved,
 )
 from probe_sql.cli.statements import read_script
+from probe_sql.cli.terminal import wrap
 from probe_sql.errors import InterfaceError, Refused
 from probe_sql.grid import Grid
 from probe_sql.options import OPTIONS
@@ -177,7 +178,9 @@ def _last(shell: Shell, rest: str) -> int:  # noqa: ARG001
 def _promise(shell: Shell, rest: str) -> int:  # noqa: ARG001
     if shell.last is None:
         raise InterfaceError("nothing was answered yet", fix="ask with SELECT ...;")
-    print(visible(shell.last.privacy.guarantee), file=shell.output.stream)
+    stream = shell.output.stream
+    for line in shell.last.privacy.guarantee.split("\n"):  # one for each block
+        print(wrap(visible(line), stream), file=stream)
     return 0
 
 

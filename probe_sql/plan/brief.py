@@ -8,16 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probe_sql.accuracy import UNBOUNDED
-from probe_sql.logic import And, Constant, Formula, Leaf, Or
+from probe_sql.logic import Constant, Formula, Leaf
 from probe_sql.loss import Loss
-from probe_sql.plan.doubt import Doubt, width_text
 from probe_sql.plan.explain import Explanation, groups_text
 from probe_sql.plan.explain_values import value_lines
 from probe_sql.plan.plan import Plan
-from probe_sql.text import limit, number, percent, plural, price, visible
+from probe_sql.plan.zones import (
+    OF_AN_AVERAGE,
+    Comparison,
+    compared,
+    condition,
+    curve_of,
+    joining,
+    zone_head,
+)
+from probe_sql.text import percent, price, visible
 
 MORE = "EXPLAIN VERBOSE: the arithmetic and the SQL"
-_ROWS = 2_000  # of the group for which the zone of an average is told
 _BAR = 12
 
 
@@ -34,24 +41,6 @@ class Brief:
     values: tuple[str, ...] = ()
     footnotes: tuple[str, ...] = ()
     periods: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One comparison of HAVING against a line, and the side on which groups stay in doubt.
-
-    `up`: values above the line satisfy it. The zone lies above the line where `sign` is 1, below
-    where it is -1, and is `width` wide where the decision costs all it may. `line` is None where
-    the comparison is with no constant, and `average` says that the width is that of a group of
-    `rows` rows.
-    """
-
-    line: float | None
-    up: bool
-    sign: int
-    width: float
-    average: bool
-    rows: int = _ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +62,10 @@ def nodes(explanation: Explanation) -> tuple[Node, ...]:
 
     def walk(formula: Formula, depth: int) -> None:
         if isinstance(formula, Leaf):
-            compared = _compared(plan, explanation.doubt, formula.atom)
-            found.append(Node(depth, plan.origins[formula.atom].text, compared))
+            text = plan.origins[formula.atom].text
+            found.append(Node(depth, text, compared(plan, explanation.doubt, formula.atom)))
         elif not isinstance(formula, Constant):
-            found.append(Node(depth, _joining(formula), is_word=True))
+            found.append(Node(depth, joining(formula), is_word=True))
             for part in formula.parts:
                 walk(part, depth + 1)
 
@@ -89,26 +78,20 @@ def brief(explanation: Explanation, remaining: float | None = None) -> Brief:
     plan = explanation.plan
     doubt = explanation.doubt
     notes = list(plan.notices)
-    zone, tree, curve = "", [], []
+    zone, curve = "", []
+    tree: tuple[tuple[str, str], ...] = ()
     if not plan.decided_free and not plan.figures:
-        rows: list[tuple[str, int | None]] = []
-        _tree(plan.formula, "", "", rows)
-        for label, atom in rows:
-            if atom is None:
-                tree.append((label, ""))
-                continue
-            said = "" if doubt is None else _zone(plan, doubt, atom)
-            tree.append((f"{label}{plan.origins[atom].text}", said))
+        tree = condition(plan, doubt)
         if doubt is not None and doubt.zones:
-            zone = f"in doubt at ε {limit(doubt.epsilons[-1])}"
-            curve = _curve(doubt)
+            zone = zone_head(plan)
+            curve = curve_of(plan, doubt, explanation.first)
             if any(line[1].endswith("*") for line in tree):
-                notes.insert(0, f"* in a group of {plural(_ROWS, 'row')}")
+                notes.insert(0, OF_AN_AVERAGE)
     return Brief(
         _price(explanation, remaining),
         _groups(explanation),
         _bounds(plan),
-        tuple(tree),
+        tree,
         zone,
         tuple(curve),
         tuple(value_lines(explanation.values)) if plan.figures else (),
@@ -198,75 +181,6 @@ def _bounds(plan: Plan) -> str:
         told.append(f"of those outside at most {percent(a.fpr)} listed")
     text = ", ".join(told)
     return f"{text[0].upper()}{text[1:]}."
-
-
-def _tree(formula: Formula, label: str, indent: str, rows: list[tuple[str, int | None]]) -> None:
-    if isinstance(formula, Leaf):
-        rows.append((label, formula.atom))
-        return
-    if isinstance(formula, Constant):
-        return
-    rows.append((label + _joining(formula), None))
-    for index, part in enumerate(formula.parts):
-        last = index == len(formula.parts) - 1
-        _tree(part, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "), rows)
-
-
-def _joining(formula: And | Or) -> str:
-    """The word for how the parts below it count together."""
-    two = len(formula.parts) == 2
-    return ("both" if two else "all of") if isinstance(formula, And) else "either"
-
-
-def _compared(plan: Plan, doubt: Doubt | None, atom: int) -> Comparison | None:
-    """A comparison with its zone, which lies outside of the line, or inside where true groups may
-    be missed."""
-    if doubt is None or not doubt.zones:
-        return None
-    zone, origin = doubt.zones[atom], plan.origins[atom]
-    width = zone.widths[-1] / (_ROWS if zone.average else 1)
-    if origin.line is None or origin.half_line is None:
-        return Comparison(None, True, 0, width, zone.average)
-    up = origin.half_line.up
-    sign = 1 if up == doubt.missed else -1
-    return Comparison(float(origin.line), up, sign, width, zone.average)
-
-
-def _zone(plan: Plan, doubt: Doubt, atom: int) -> str:
-    """The values of a comparison that stay in doubt where the decision costs all it may."""
-    compared = _compared(plan, doubt, atom)
-    if compared is None:
-        return ""
-    return zone_text(compared) + (" *" if compared.average else "")
-
-
-def zone_text(compared: Comparison) -> str:
-    """The zone of a comparison from its lower to its upper end."""
-    width = compared.width
-    if compared.line is None:
-        return f"within {number(float(f'{width:.3g}'))}"
-    ends = sorted((compared.line, compared.line + compared.sign * width))
-    return f"{_near(ends[0], width)} to {_near(ends[1], width)}"
-
-
-def _near(value: float, width: float) -> str:
-    """A value as exact as the width of its zone is worth."""
-    return number(round(value, 0 if width >= 10 else 1 if width >= 1 else 3))
-
-
-def _curve(doubt: Doubt) -> list[tuple[str, str, float, bool]]:
-    """The width of the first comparison's zone at each epsilon, and its share of the widest."""
-    zone = doubt.zones[0]
-    unit = " rows" if zone.sql.lower().startswith("count(") else ""
-    return [
-        (
-            limit(epsilon),
-            width_text(zone.widths[index], zone.average) + unit,
-            zone.widths[index] / zone.widths[0],
-            index == len(doubt.epsilons) - 1,
-        )
-        for index, epsilon in enumerate(doubt.epsilons)
-    ]
 
 
 def _bars(short: Brief) -> list[str]:

@@ -6,14 +6,12 @@ first draws, scaled to what the decision may cost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from probe_sql.algorithms.protocol import FirstDraw
-from probe_sql.card import table
 from probe_sql.grid import Grid, text_lines
-from probe_sql.markup import Html, join, tag
 from probe_sql.plan.plan import Plan
 
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)  # of what the decision may cost
@@ -56,15 +54,6 @@ class Doubt:
                 for zone in self.zones
             ],
         }
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """The zones that `as_dict` told of."""
-        zones = tuple(
-            Zone(one["name"], one["sql"], tuple(one["widths"]), one["divided_by_rows"])
-            for one in told["zones"]
-        )
-        return cls(tuple(told["epsilons"]), zones, told["error"] == "missed")
 
     @property
     def title(self) -> str:
@@ -119,24 +108,3 @@ def doubt(
         widths = tuple(steps / epsilon for epsilon in epsilons)
         zones.append(Zone(atom.name, origin.text, widths, average))
     return Doubt(epsilons, tuple(zones), plan.accuracy.primary == "fpr")
-
-
-def chart(doubt: Doubt) -> Html:
-    """A table for a notebook: one row for each epsilon, a bar as long as the zone is wide.
-
-    All zones shrink alike, so one bar stands for all comparisons.
-    """
-    averages = any(zone.average for zone in doubt.zones)
-    heads = ["epsilon", *(f"{zone.name} {zone.sql}" for zone in doubt.zones)]
-    widest = max(doubt.zones[0].widths) if doubt.zones else 1.0
-    rows, bars = [], []
-    for index, epsilon in enumerate(doubt.epsilons):
-        widths = [width_text(zone.widths[index], zone.average) for zone in doubt.zones]
-        rows.append([f"{epsilon:.3g}", *widths])
-        share = doubt.zones[0].widths[index] / widest if doubt.zones else 0.0
-        place = {"width": f"{100 * max(share, 0.01):.1f}%", "height": "12", "y": "6"}
-        bars.append(tag("svg", tag("rect", class_="z", **place), aria_hidden="true"))
-    about = f"{doubt.title} epsilon{' (n: rows of the group)' if averages else ''}:"
-    return join(
-        tag("p", about), table(heads, rows, range(len(heads)), bars, thin=True, drawn_head="")
-    )

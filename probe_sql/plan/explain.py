@@ -17,8 +17,9 @@ from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.person import PersonCosts, person_costs
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.plan_card import plan_card
+from probe_sql.plan.zones import condition, curve_of, zone_head
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.text import plural, visible
+from probe_sql.text import plural, price, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Explanation:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        return plan_card(card_parts(self), self.guarantee, str(self).split("\n"))
 
     def as_dict(self) -> dict[str, Any]:
         return as_dict(self)
@@ -331,25 +332,21 @@ def _options_text(plan: Plan) -> str:
     return ", ".join([plan.algorithm, *asked, f"epsilon at most {a.epsilon:g}"])
 
 
-def as_html(explanation: Explanation) -> str:
-    """EXPLAIN in a notebook: the price, the zone of doubt as a chart, and the text in full."""
-    lines = as_text(explanation).split("\n")
-    return plan_card(card_parts(explanation), explanation.guarantee, lines)
-
-
 def card_parts(explanation: Explanation) -> dict[str, Any]:
     """What the card of a plan shows before its promise and its text, as JSON-ready values."""
     plan, epsilon = explanation.plan, explanation.epsilon_worst
-    most = f"At most ε {epsilon:.4g} of {plan.accuracy.epsilon:g} is charged"
-    price = most if explanation.free is None else f"Free: {explanation.free}"
-    price = price if explanation.sharper is None else f"At most {explanation.sharper.words}"
-    price = "Costs nothing: public facts decide it" if plan.decided_free else price
-    groups = groups_text(explanation)
+    title = f"Costs at most ε {price(epsilon)}"
+    title = title if explanation.free is None else f"Free: {explanation.free}"
+    title = title if explanation.sharper is None else f"At most {explanation.sharper.words}"
+    title = "Costs nothing: public facts decide it" if plan.decided_free else title
+    groups, doubted = groups_text(explanation), explanation.doubt
     return {
-        "title": price,
+        "title": title,
         "about": f"{groups[0].upper()}{groups[1:]}.",
         "periods": None if explanation.dues is None else explanation.dues.words,
-        "doubt": None if explanation.doubt is None else explanation.doubt.as_dict(),
+        "zones": None if doubted is None else zone_head(plan),
+        "condition": [] if plan.decided_free or plan.figures else condition(plan, doubted),
+        "curve": [] if doubted is None else curve_of(plan, doubted, explanation.first),
         "values": value_lines(explanation.values) if explanation.values else [],
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -52,3 +54,26 @@ def test_what_is_more_than_remains_is_said_to_be_refused() -> None:
     assert at_most(1.0, 4.0) == "Costs at most ε 1.000 of your 4.000."
     assert at_most(1.0, 1.0, ", for one person").endswith("of your 1.000, for one person.")
     assert at_most(1.0, 0.5) == "This would be refused: it may cost ε 1.000, and 0.500 remains."
+
+
+def test_the_curve_is_over_what_the_query_may_cost() -> None:
+    """Values beside the decision take as much again, which is in the price that one may change."""
+    either = HAVING + " OR avg(age) < 5"
+    shown = either.replace("disease FROM", "disease, count(*) AS n FROM")
+    for sql, doubted in ((either, "49 rows"), (shown, "99 rows")):
+        found = lines(sql, epsilon=0.1)
+        assert any("in doubt at ε 0.1 " in f"{line} " for line in found)
+        last = next(line for line in found if "→" in line)
+        assert re.search(rf"→ ε 0\.1 +{doubted} █", last)
+
+
+def test_a_card_says_what_the_short_form_says() -> None:
+    explanation = explain_only(HAVING + " OR avg(age) < 5", POLICY, epsilon=0.1)
+    assert isinstance(explanation, Explanation)
+    card = unescape(explanation._repr_html_())
+    short = brief_lines(explanation)
+    assert "Costs at most ε 0.100" in card
+    for part in ("├─ count(*) > 500", "in doubt at ε 0.1", "* in a group of 2,000 rows"):
+        assert part in card
+        assert any(part in line for line in short)
+    assert card.count('class="z"') == 5

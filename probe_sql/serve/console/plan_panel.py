@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from probe_sql.errors import ProbeError
 from probe_sql.markup import Child, Html, block, join, tag
-from probe_sql.plan.brief import Brief, Comparison, Node, brief, nodes, zone_text
+from probe_sql.plan.brief import Brief, Node, brief, nodes
 from probe_sql.plan.explain_values import margin_text
+from probe_sql.plan.zones import Comparison, zone_text
 from probe_sql.serve.console.curve import curve, ends, slider
 from probe_sql.serve.console.frame import (
     Frame,

@@ -33,11 +33,16 @@ FIGURES = (  # a value, its kind, and where it lies in any case
     ("sum(age) / sum(cost)", "ratio", 0, None),
     ("-sum(age) / count(DISTINCT age)", "ratio", None, None),
 )  # fmt: skip
+RANKED = (  # chosen among what the bounds allow, not measured
+    ("median(age)", "quantile", 0, 120),
+    ("max(paid)", "quantile", -500.5, 500.5),
+    ("quantile_disc(cost, 0.9)", "quantile", 0, 10000),
+)
 OTHERS = ("-avg(cost), count(*)", "(sum(age) + count(*)) / count(*)")
 VALUES = tuple(dict.fromkeys([*(row[0] for row in FIGURES), *LISTS, *OTHERS]))
 
 
-@pytest.mark.parametrize(("output", "kind", "least", "most"), FIGURES)
+@pytest.mark.parametrize(("output", "kind", "least", "most"), [*FIGURES, *RANKED])
 def test_a_figure_knows_its_kind_and_its_ends(
     output: str, kind: str, least: float | None, most: float | None
 ) -> None:

@@ -59,10 +59,15 @@ def preformatted(lines: Iterable[str]) -> Html:
 
 
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[Child]], numeric: Iterable[int] = (),
-    drawings: Sequence[Child] = (), drawn_head: Child = None, kinds: Sequence[str] = (),
-    thin: bool = False, long: int | None = None,
-) -> Html:  # fmt: skip
+    head: Sequence[str],
+    rows: Sequence[Sequence[Child]],
+    numeric: Iterable[int] = (),
+    drawings: Sequence[Child] = (),
+    drawn_head: Child = None,
+    kinds: Sequence[str] = (),
+    thin: bool = False,
+    long: int | None = None,
+) -> Html:
     """Cells in rows; numbers stand to the right, and drawings make a last column.
 
     `kinds` are classes of the rows, `long` is the column whose text may take several lines.

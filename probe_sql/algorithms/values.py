@@ -168,9 +168,14 @@ class Values:
         trace = tuple(_step(task, figure, found) for figure in task.figures)
         promise = self.guarantee(task.accuracy, capped=task.capped)
         return Outcome(
-            everyone, "answered", promise, trace, details={"epsilon": meter.loss}, shown=shown,
+            everyone,
+            "answered",
+            promise,
+            trace,
+            details={"epsilon": meter.loss},
+            shown=shown,
             peeled=peeled,
-        )  # fmt: skip
+        )
 
 
 def _peeled(task: Task, choice: Choice, ahead: Ints) -> Peeled:
@@ -190,9 +195,13 @@ def _peeled(task: Task, choice: Choice, ahead: Ints) -> Peeled:
 
 def _step(task: Task, figure: Figure, found: Prices) -> Step:
     return Step(
-        figure.name, 1, expected_margin(task, figure, found), 1 - task.accuracy.confidence,
-        found.most[figure.parts[0].measure], task.groups,
-    )  # fmt: skip
+        figure.name,
+        1,
+        expected_margin(task, figure, found),
+        1 - task.accuracy.confidence,
+        found.most[figure.parts[0].measure],
+        task.groups,
+    )
 
 
 # --- epsilons, from public numbers alone -----------------------------------------------------
@@ -407,6 +416,10 @@ def _denied(task: Task, needed: Loss) -> Outcome:
     if words:
         why += f"; epsilon = {asked:g} buys margins of {words}"
     return Outcome(
-        np.zeros(task.groups, dtype=np.bool_), "denied", guarantees.denied(), (), denial=why,
+        np.zeros(task.groups, dtype=np.bool_),
+        "denied",
+        guarantees.denied(),
+        (),
+        denial=why,
         details={"limit": "epsilon", "needed": needed, "epsilon": 0.0},
-    )  # fmt: skip
+    )

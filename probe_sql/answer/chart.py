@@ -103,9 +103,16 @@ def _head(drawn: Picture, scale: Axis) -> Html:
         fine = close or (index - len(lines)) % 2 > 0
         kind = "x at" if index < len(lines) else "x fine" if fine else "x"
         texts.append(
-            tag("text", number(value), class_=kind, data_x=f"{value:.10g}", x=percent(share),
-                y="1.2em", text_anchor=anchor)
-        )  # fmt: skip
+            tag(
+                "text",
+                number(value),
+                class_=kind,
+                data_x=f"{value:.10g}",
+                x=percent(share),
+                y="1.2em",
+                text_anchor=anchor,
+            )
+        )
     return tag("svg", texts, aria_hidden="true")
 
 
@@ -123,19 +130,32 @@ def _row(drawn: Picture, scale: Axis, mark: Mark | None) -> Html:
         "svg",
         tag("rect", class_="b", x=percent(low), width=percent(high - low), y="25%", height="50%"),
         _lines(drawn, scale),
-        tag("line", class_="e", x1=percent(place(mark.low)), x2=percent(place(mark.high)),
-            y1=middle, y2=middle),
+        tag(
+            "line",
+            class_="e",
+            x1=percent(place(mark.low)),
+            x2=percent(place(mark.high)),
+            y1=middle,
+            y2=middle,
+        ),
         tag("circle", class_="d", cx=percent(value), cy=middle, r="3.5"),
         aria_hidden="true",
-    )  # fmt: skip
+    )
 
 
 def _lines(drawn: Picture, scale: Axis) -> list[Html]:
     return [
-        tag("line", class_="t" if index == 0 else "t2", x1=percent(scale.at(line.value)),
-            x2=percent(scale.at(line.value)), y1="0", y2="100%", data_x=f"{line.value:.10g}")
+        tag(
+            "line",
+            class_="t" if index == 0 else "t2",
+            x1=percent(scale.at(line.value)),
+            x2=percent(scale.at(line.value)),
+            y1="0",
+            y2="100%",
+            data_x=f"{line.value:.10g}",
+        )
         for index, line in enumerate(drawn.lines)
-    ]  # fmt: skip
+    ]
 
 
 # --- days ----------------------------------------------------------------------------------------
@@ -189,11 +209,17 @@ def days(answer: Content, most: int = 400) -> Html | None:
             tag(
                 "g",
                 tag("line", class_="e", x1=x, x2=x, y1=ys[0], y2=ys[1]),
-                tag("circle", tag("title", f"{moment}: {shown}{wide}"), class_="d", cx=x, cy=y,
-                    r="4"),
+                tag(
+                    "circle",
+                    tag("title", f"{moment}: {shown}{wide}"),
+                    class_="d",
+                    cx=x,
+                    cy=y,
+                    r="4",
+                ),
                 class_=kind_of(answer, index),
             )
-        )  # fmt: skip
+        )
         if moment in labelled:
             fine = "x" if sorted(labelled).index(moment) % 2 == 0 else "x fine"
             label = _day(moment, first, last)
@@ -291,8 +317,12 @@ def heat(answer: Content) -> Html | None:
 
 def _cell(answer: Content, drawn: Picture, index: int | None) -> Html:
     if index is None:
-        return tag("td", tag("span", "·", aria_hidden="true"), tag("span", "not returned",
-                   class_="hide"), class_="soft")  # fmt: skip
+        return tag(
+            "td",
+            tag("span", "·", aria_hidden="true"),
+            tag("span", "not returned", class_="hide"),
+            class_="soft",
+        )
     value, wide = in_parts(answer.rows[index][drawn.column], answer.margins[index][drawn.column])
     kind, mark = kind_of(answer, index), drawn.marks[index]
     values = [one.value for one in drawn.marks if one is not None]
@@ -335,8 +365,12 @@ def legend(answer: Content) -> Html | None:
         return None
     return join(
         *(
-            tag("span", tag("i", class_="t" if index == 0 else "t2"),
-                "line: " if index == 0 else None, tag("code", line.text))
+            tag(
+                "span",
+                tag("i", class_="t" if index == 0 else "t2"),
+                "line: " if index == 0 else None,
+                tag("code", line.text),
+            )
             for index, line in enumerate(drawn.lines)
         )
-    )  # fmt: skip
+    )

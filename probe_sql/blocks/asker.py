@@ -84,9 +84,12 @@ class Asker:
 
 
 def outline(
-    script: Script, policy: Policy, engine: Engine | None, accuracy: Mapping[str, Any],
+    script: Script,
+    policy: Policy,
+    engine: Engine | None,
+    accuracy: Mapping[str, Any],
     explained: Callable[[Plan], Explanation],
-) -> Outline:  # fmt: skip
+) -> Outline:
     """EXPLAIN a query with private blocks; free of charge, reads no row."""
     program, sandbox = prepare(script, policy, engine, accuracy)
     sandbox.close()

@@ -67,7 +67,7 @@ def condition(rng: random.Random, depth: int = 3) -> str:
     moment = f"TIMESTAMP '{day} {rng.choice(('00:00:00', '10:30:00.5'))}'"
     unit = rng.choice(("day", "week", "month", "quarter", "year", "hour"))
     op, column = rng.choice(("<", "<=", ">", ">=", "=", "<>")), rng.choice(("day", "seen"))
-    return rng.choice((
+    forms = (
         f"{column} {op} '{day}'", f"{column} {op} '{day}'", f"'{day}' {op} {column}",
         f"{column} {op} {moment}",
         f"{column} BETWEEN '{day}' AND '{other}'", f"{column} NOT BETWEEN '{day}' AND '{other}'",
@@ -80,7 +80,8 @@ def condition(rng: random.Random, depth: int = 3) -> str:
         f"CAST(seen AS DATE) {op} '{day}'", f"CAST(day AS TIMESTAMP) {op} {moment}",
         f"coalesce({column}, DATE '{day}') {op} '{other}'", "ward = 'A'", "age > 40", "TRUE",
         f"CASE WHEN {column} {op} '{day}' THEN age > 40 ELSE age < 20 END", "day = seen",
-    ))  # fmt: skip
+    )  # fmt: skip
+    return rng.choice(forms)
 
 
 def missed(visits: duckdb.DuckDBPyConnection, query: BoundQuery, rules: Policy) -> int:

@@ -139,8 +139,10 @@ def test_sums_of_columns_are_sums_of_doubles() -> None:
 def test_only_what_cannot_fail_is_without_a_net(
     database: Connection, condition: str, kept: bool
 ) -> None:
-    for text in (f"WHERE {condition} GROUP BY g HAVING count(*) > 0",
-                 f"GROUP BY g HAVING count_if({condition}) > 0"):  # fmt: skip
+    for text in (
+        f"WHERE {condition} GROUP BY g HAVING count(*) > 0",
+        f"GROUP BY g HAVING count_if({condition}) > 0",
+    ):
         scan = database.plan(f"SELECT g FROM t {text}").scan
         assert ("TRY(" in render_scan(scan)) == kept
         assert "TRY(" in render_scan(scan, light=False)

@@ -84,25 +84,37 @@ def curve(explained: Explanation) -> Html | None:
             tag(
                 "g",
                 tag("circle", cx=f"{x(epsilon):.1f}", cy=f"{y(epsilon):.1f}", r="3.5"),
-                tag("text", near(widths.at(epsilon)), x=f"{x(epsilon) + beside:.1f}",
-                    y=f"{max(12.0, y(epsilon) - 10):.1f}", text_anchor=anchor),
+                tag(
+                    "text",
+                    near(widths.at(epsilon)),
+                    x=f"{x(epsilon) + beside:.1f}",
+                    y=f"{max(12.0, y(epsilon) - 10):.1f}",
+                    text_anchor=anchor,
+                ),
                 data_x=f"{x(epsilon):.1f}",
             )
-        )  # fmt: skip
-        parts.append(tag("text", limit(epsilon), x=f"{x(epsilon):.1f}", y="146",
-                         text_anchor=anchor))  # fmt: skip
+        )
+        parts.append(
+            tag("text", limit(epsilon), x=f"{x(epsilon):.1f}", y="146", text_anchor=anchor)
+        )
     told = f"{near(widths.at(here))} {unit}".strip()
     end = x(here) > 290
     parts.append(
         tag(
             "g",
             tag("circle", class_="at", r="5.5"),
-            tag("text", told, class_="at", x="-6" if end else "6", y="-9",
-                text_anchor="end" if end else "start"),
+            tag(
+                "text",
+                told,
+                class_="at",
+                x="-6" if end else "6",
+                y="-9",
+                text_anchor="end" if end else "start",
+            ),
             id="at",
             transform=f"translate({x(here):.1f} {y(here):.1f})",
         )
-    )  # fmt: skip
+    )
     label = "In doubt against epsilon: " + ", ".join(
         f"{near(widths.at(mark))} {unit} at {limit(mark)}" for mark in marks
     )
@@ -112,18 +124,32 @@ def curve(explained: Explanation) -> Html | None:
         "figure",
         tag(
             "figcaption",
-            tag("b", f"In doubt: groups {fate} up to ",
-                tag("output", near(widths.at(here)), class_="rows"), f" {unit}{of}."),
+            tag(
+                "b",
+                f"In doubt: groups {fate} up to ",
+                tag("output", near(widths.at(here)), class_="rows"),
+                f" {unit}{of}.",
+            ),
             " ",
             tag("span", f"They {wrongly}.", class_="soft"),
             class_="small",
         ),
-        tag("svg", parts, class_="curve", viewBox="0 0 360 150", role="img", aria_label=label,
-            data_scale=f"{widths.scale:.10g}", data_aside=f"{widths.aside:.10g}",
-            data_shared=widths.shared, data_low=f"{low:.10g}", data_high=f"{high:.10g}",
-            data_unit=unit),
+        tag(
+            "svg",
+            parts,
+            class_="curve",
+            viewBox="0 0 360 150",
+            role="img",
+            aria_label=label,
+            data_scale=f"{widths.scale:.10g}",
+            data_aside=f"{widths.aside:.10g}",
+            data_shared=widths.shared,
+            data_low=f"{low:.10g}",
+            data_high=f"{high:.10g}",
+            data_unit=unit,
+        ),
         slider(low, high, here, f", {told} in doubt"),
-    )  # fmt: skip
+    )
 
 
 def slider(low: float, high: float, here: float, told: str) -> Html:
@@ -131,12 +157,23 @@ def slider(low: float, high: float, here: float, told: str) -> Html:
     return tag(
         "div",
         tag("label", "Spend at most, epsilon", for_="epsilon", class_="hide"),
-        tag("input", id="epsilon", type="range", min=f"{math.log10(low):.4f}",
-            max=f"{math.log10(high):.4f}", step="0.01", value=f"{math.log10(here):.4f}",
-            aria_valuetext=f"epsilon {price(here)}{told}"),
-        tag("p", tag("span", "cheaper, more doubt"),
-            tag("span", "dearer, less doubt", class_="end"), class_="row small soft"),
-    )  # fmt: skip
+        tag(
+            "input",
+            id="epsilon",
+            type="range",
+            min=f"{math.log10(low):.4f}",
+            max=f"{math.log10(high):.4f}",
+            step="0.01",
+            value=f"{math.log10(here):.4f}",
+            aria_valuetext=f"epsilon {price(here)}{told}",
+        ),
+        tag(
+            "p",
+            tag("span", "cheaper, more doubt"),
+            tag("span", "dearer, less doubt", class_="end"),
+            class_="row small soft",
+        ),
+    )
 
 
 def near(width: float) -> str:

@@ -22,8 +22,9 @@ def denied_page(frame: Frame, shown: Shown, answer: Denied) -> Html:
         changes.append((f"Allow {percent(wider)} wrong", {"fdr": f"{wider:.6g}"}))
     if asked is not None and asked.on_exhausted != "mark":
         changes.append(("Show what is settled", {"on_exhausted": "mark"}))
-    buttons = [press(frame, "/plan", text, {"sql": shown.sql, **change})
-               for text, change in changes]  # fmt: skip
+    buttons = [
+        press(frame, "/plan", text, {"sql": shown.sql, **change}) for text, change in changes
+    ]
     paid = shown.paid if shown.paid is not None else privacy.epsilon
     cost = f"ε {price(paid)}" if paid else "nothing"
     first, _, rest = answer.reason.partition(". ")
@@ -33,24 +34,37 @@ def denied_page(frame: Frame, shown: Shown, answer: Denied) -> Html:
         "Denied",
         tag(
             "section",
-            tag("p", tag("a", "Answers", href="/answers"), " / denied ",
-                moment(shown.when) if shown.when else "just now", class_="small soft"),
+            tag(
+                "p",
+                tag("a", "Answers", href="/answers"),
+                " / denied ",
+                moment(shown.when) if shown.when else "just now",
+                class_="small soft",
+            ),
             tag("h1", "Denied"),
             note(
                 tag("p", tag("b", f"{first[:1].upper()}{first[1:]}."), f" {rest}." * bool(rest)),
-                tag("p", "Cost ", tag("b", cost), ".",
-                    f" Left for you: {price(left[1])} of {limit(left[0])}." if left else None),
+                tag(
+                    "p",
+                    "Cost ",
+                    tag("b", cost),
+                    ".",
+                    f" Left for you: {price(left[1])} of {limit(left[0])}." if left else None,
+                ),
                 tag("div", buttons, class_="row"),
-                tag("p", "Asking the same again is free and gives the same denial, until a bound "
+                tag(
+                    "p",
+                    "Asking the same again is free and gives the same denial, until a bound "
                     "changes. Nothing is spent by these buttons: each shows the new price first.",
-                    class_="small soft"),
+                    class_="small soft",
+                ),
                 kind="doubt",
             ),
             question(frame, shown),
             class_="stack",
         ),
         current="answers",
-    )  # fmt: skip
+    )
 
 
 def missing_page(frame: Frame, sql: str | None, why: str) -> Html:
@@ -64,8 +78,13 @@ def missing_page(frame: Frame, sql: str | None, why: str) -> Html:
     return page(
         frame,
         "Not kept",
-        tag("section", tag("h1", "This answer is not kept"), tag("p", why), question,
+        tag(
+            "section",
+            tag("h1", "This answer is not kept"),
+            tag("p", why),
+            question,
             tag("div", buttons, tag("a", "All answers", href="/answers"), class_="row"),
-            class_="stack"),
+            class_="stack",
+        ),
         current="answers",
-    )  # fmt: skip
+    )

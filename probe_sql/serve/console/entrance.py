@@ -231,18 +231,26 @@ class Entrance:
         self.visitors.leave(request.cookies.get(self._cookie(request)))
         response = see("/")
         response.delete_cookie(
-            self._cookie(request), path="/", httponly=True, samesite="lax",
+            self._cookie(request),
+            path="/",
+            httponly=True,
+            samesite="lax",
             secure=self._secure(request),
-        )  # fmt: skip
+        )
         return response
 
     async def frame(self, request: Request, visitor: Visitor) -> Frame:
         session = visitor.guest.analyst.session
         budget = await visitor.guest.plan(lambda: session.budget)
         return Frame(
-            self.house.name, request.state.nonce, visitor.name, visitor.csrf,
-            self._is_owner(visitor), self._alone, budget,
-        )  # fmt: skip
+            self.house.name,
+            request.state.nonce,
+            visitor.name,
+            visitor.csrf,
+            self._is_owner(visitor),
+            self._alone,
+            budget,
+        )
 
 
 def see(path: str) -> Response:

@@ -7,9 +7,14 @@ from probe_sql.serve.console.frame import Frame, document, hidden, mark
 
 
 def sign_in_page(
-    frame: Frame, *, name: str = "", wrong: str | None = None, said: str | None = None,
-    after: str = "/", kept: str | None = None,
-) -> Html:  # fmt: skip
+    frame: Frame,
+    *,
+    name: str = "",
+    wrong: str | None = None,
+    said: str | None = None,
+    after: str = "/",
+    kept: str | None = None,
+) -> Html:
     """The page of the door. `after` is where one goes then; `kept` is a query that was being
     written, which comes back."""
     complaint = None
@@ -19,20 +24,42 @@ def sign_in_page(
         "form",
         hidden("after", after),
         hidden("sql", kept) if kept else None,
-        tag("div", tag("label", "Name", for_="name"),
-            tag("input", id="name", name="name", autocomplete="username", autocapitalize="none",
-                spellcheck="false", value=name, required=True, autofocus=not name)),
-        tag("div", tag("label", "Password", for_="password"),
-            tag("input", id="password", name="password", type="password", required=True,
-                autocomplete="current-password", autofocus=bool(name),
+        tag(
+            "div",
+            tag("label", "Name", for_="name"),
+            tag(
+                "input",
+                id="name",
+                name="name",
+                autocomplete="username",
+                autocapitalize="none",
+                spellcheck="false",
+                value=name,
+                required=True,
+                autofocus=not name,
+            ),
+        ),
+        tag(
+            "div",
+            tag("label", "Password", for_="password"),
+            tag(
+                "input",
+                id="password",
+                name="password",
+                type="password",
+                required=True,
+                autocomplete="current-password",
+                autofocus=bool(name),
                 aria_describedby="wrong" if wrong else None,
-                aria_invalid="true" if wrong else None)),
+                aria_invalid="true" if wrong else None,
+            ),
+        ),
         complaint,
         tag("button", "Sign in", class_="button main"),
         class_="stack",
         method="post",
         action="/enter",
-    )  # fmt: skip
+    )
     remark = tag("p", said, class_="note small", role="status") if said else None
     last = tag("p", "No name yet? Ask the owner of the data.", class_="small soft")
     return _door(frame, "Sign in", join(remark, sent, last))
@@ -45,6 +72,11 @@ def closed_page(frame: Frame, what: str, more: str, back: str | None = None) -> 
 
 
 def _door(frame: Frame, title: str, body: Child) -> Html:
-    card = tag("div", tag("p", mark(), frame.database, class_="mark"), tag("h1", title), body,
-               class_="card stack")  # fmt: skip
+    card = tag(
+        "div",
+        tag("p", mark(), frame.database, class_="mark"),
+        tag("h1", title),
+        body,
+        class_="card stack",
+    )
     return document(frame, title, tag("main", card, id="main"), kind="door")

@@ -75,16 +75,29 @@ def spending_chart(report: SpendingReport) -> Html | None:
     if not little:
         cap = percent(1 - top.at(report.total))
         parts.append(tag("line", class_="cap", x1="0", x2="100%", y1=cap, y2=cap))
-    parts.append(tag("svg", areas, viewBox="0 0 100 100", preserveAspectRatio="none",
-                     width="100%", height="100%"))  # fmt: skip
+    parts.append(
+        tag(
+            "svg",
+            areas,
+            viewBox="0 0 100 100",
+            preserveAspectRatio="none",
+            width="100%",
+            height="100%",
+        )
+    )
     for a, b in denied:
-        parts.append(tag("svg", tag("path", class_="no", d="M0-6 6 0 0 6-6 0z"), x=f"{a:.2f}%",
-                         y=f"{b:.2f}%"))  # fmt: skip
+        parts.append(
+            tag(
+                "svg", tag("path", class_="no", d="M0-6 6 0 0 6-6 0z"), x=f"{a:.2f}%", y=f"{b:.2f}%"
+            )
+        )
     parts.append(tag("line", class_="base", x1="0", x2="100%", y1="100%", y2="100%"))
     parts += _dates(first, last)
     said = ", ".join(f"{_named(who)} {price(totals[who])}" for who in shades)
-    label = f"Epsilon spent since {first:%d %b %Y}: {said}, together {price(report.spent)} of " \
-        f"{limit(report.total)}."  # fmt: skip
+    label = (
+        f"Epsilon spent since {first:%d %b %Y}: {said}, together {price(report.spent)} of "
+        f"{limit(report.total)}."
+    )
     if denied:
         label += f" {plural(len(denied), 'denial')} had a price."
     key: list[Child] = [
@@ -130,6 +143,7 @@ def _dates(first: datetime, last: datetime) -> Sequence[Html]:
         anchor = "start" if index == 0 else "end" if index == _LABELS - 1 else "middle"
         text = (first + share * whole).strftime(form)
         kind = None if index % 2 == 0 else "fine"
-        found.append(tag("text", text, x=f"{place:.1f}%", y="100%", dy="18",
-                         text_anchor=anchor, class_=kind))  # fmt: skip
+        found.append(
+            tag("text", text, x=f"{place:.1f}%", y="100%", dy="18", text_anchor=anchor, class_=kind)
+        )
     return found

@@ -12,39 +12,19 @@ from probe_sql.errors import Stopped
 from probe_sql.loss import Loss
 from probe_sql.serve.limits import Limits
 from tests.serve.console.conftest import CHEAP, OWNER, Open, OpenWindow, Served, Window
+from tests.serve.console.questions import (
+    BLOCKS,
+    CURVE,
+    DAYS,
+    DENIED,
+    DOUBT,
+    MANY,
+    NONE,
+    PAIRS,
+    VALUES,
+)
 
 AXE = Path(__file__).with_name("axe.min.js")
-DOUBT = """\
-SELECT disease, count(*) AS cases
-FROM patients
-GROUP BY disease
-HAVING count(*) > 3000 OR (count(*) > 1000 AND avg(age) < 10)
-WITH ACCURACY (on_exhausted = 'mark', epsilon = 0.1)"""
-CURVE = """\
-SELECT disease, count(*) AS cases FROM patients GROUP BY disease
-HAVING count(*) > 12000 AND avg(age) > 1 WITH ACCURACY (epsilon = 0.1)"""
-DAYS = """\
-SELECT admitted, count(*) AS n FROM patients GROUP BY admitted
-HAVING count(*) > 3000 WITH ACCURACY (on_exhausted = 'mark', epsilon = 0.1)"""
-PAIRS = """\
-SELECT ward, gender, count(*) AS n FROM patients GROUP BY ward, gender
-WITH ACCURACY (epsilon = 0.1)"""
-MANY = """\
-SELECT disease, admitted, count(*) AS n FROM patients GROUP BY disease, admitted
-WITH ACCURACY (epsilon = 0.1)"""
-VALUES = """\
-SELECT ward, count(*) AS patients, avg(age) AS age FROM patients GROUP BY ward
-WITH ACCURACY (epsilon = 0.05)"""
-NONE = """\
-SELECT disease, count(*) AS n FROM patients GROUP BY disease HAVING count(*) > 90000
-WITH ACCURACY (epsilon = 0.1)"""
-BLOCKS = """\
-WITH a AS (SELECT ward, count(*) AS n FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.05)),
-b AS (SELECT ward, avg(age) AS age FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.05))
-SELECT a.ward, n, age FROM a JOIN b ON a.ward = b.ward ORDER BY n DESC"""
-DENIED = """\
-SELECT disease, count(*) AS n FROM patients GROUP BY disease
-HAVING median(age) > 60 WITH ACCURACY (epsilon = 0.02)"""
 # Width, pixels of the screen to one of the page, colours. The third is 1,280 at 200 % of zoom.
 WINDOWS = [
     (width, ratio, scheme)

@@ -64,8 +64,9 @@ def test_one_form_asks_once_however_often_and_from_however_many_windows_it_is_se
     windows = [Client(served) for _ in range(4)]
     for one in windows:
         one.cookie, one.csrf = client.cookie, client.csrf
-    presses = [threading.Thread(target=lambda w=one: places.append(w.ask(sql, key)))
-               for one in windows]  # fmt: skip
+    presses = [
+        threading.Thread(target=lambda w=one: places.append(w.ask(sql, key))) for one in windows
+    ]
     for press in presses:
         press.start()
     for press in presses:
@@ -91,8 +92,10 @@ def test_two_windows_that_ask_the_same_at_once_ask_once(open_console: Open) -> N
         one.cookie, one.csrf = client.cookie, client.csrf
     gate = served.server.house._means.scans.turns
     gate._closed = True  # nothing begins until both have pressed
-    presses = [threading.Thread(target=w.ask, args=(_fresh(CHEAP), key))
-               for w, key in zip(windows, keys, strict=True)]  # fmt: skip
+    presses = [
+        threading.Thread(target=w.ask, args=(_fresh(CHEAP), key))
+        for w, key in zip(windows, keys, strict=True)
+    ]
     for press in presses:
         press.start()
     for press in presses:

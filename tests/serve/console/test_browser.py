@@ -21,28 +21,10 @@ from probe_sql.errors import Stopped
 from probe_sql.loss import Loss
 from probe_sql.serve.limits import Limits
 from tests.serve.console.conftest import CHEAP, OWNER, Open, OpenWindow, Served, Window
+from tests.serve.console.questions import BLOCKS, DAYS, DENIED, DOUBT, PAIRS
 from tests.serve.test_process import make_slow, slow
 
 AXE = Path(__file__).with_name("axe.min.js")
-DOUBT = """\
-SELECT disease, count(*) AS cases
-FROM patients
-GROUP BY disease
-HAVING count(*) > 3000 OR (count(*) > 1000 AND avg(age) < 10)
-WITH ACCURACY (on_exhausted = 'mark', epsilon = 0.1)"""
-DAYS = """\
-SELECT admitted, count(*) AS n FROM patients GROUP BY admitted
-HAVING count(*) > 3000 WITH ACCURACY (on_exhausted = 'mark', epsilon = 0.1)"""
-PAIRS = """\
-SELECT ward, gender, count(*) AS n FROM patients GROUP BY ward, gender
-WITH ACCURACY (epsilon = 0.1)"""
-BLOCKS = """\
-WITH a AS (SELECT ward, count(*) AS n FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.05)),
-b AS (SELECT ward, avg(age) AS age FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.05))
-SELECT a.ward, n, age FROM a JOIN b ON a.ward = b.ward ORDER BY n DESC"""
-DENIED = """\
-SELECT disease, count(*) AS n FROM patients GROUP BY disease
-HAVING median(age) > 60 WITH ACCURACY (epsilon = 0.02)"""
 
 
 def test_from_the_first_visit_to_the_first_answer(console: Served, window: OpenWindow) -> None:
@@ -198,8 +180,9 @@ def test_an_answer_is_sorted_filtered_and_copied(console: Served, window: OpenWi
     noor.sign_in("noor")
     noor.ask(DOUBT.replace("0.1)", "0.11)"))
     page.wait_for_selector("#answer")
-    values = [int(text.replace(",", "")) for text in
-              page.locator("#answer td.val").all_inner_texts()]  # fmt: skip
+    values = [
+        int(text.replace(",", "")) for text in page.locator("#answer td.val").all_inner_texts()
+    ]
     assert values == sorted(values, reverse=True)
     page.click("#answer th >> text=disease")
     names = page.locator("#answer td.name").all_inner_texts()
@@ -413,10 +396,22 @@ def test_everything_but_the_niceties_works_without_scripts(
 def test_one_person_comes_in_by_the_link_once(clinic: Path, window: OpenWindow) -> None:
     """`probe-sql console DB` as a process of its own."""
     running = subprocess.Popen(
-        [sys.executable, "-m", "probe_sql", "console", str(clinic / "clinic.duckdb"),
-         "--analyst", "maria", "--port", "0", "--no-browser"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "probe_sql",
+            "console",
+            str(clinic / "clinic.duckdb"),
+            "--analyst",
+            "maria",
+            "--port",
+            "0",
+            "--no-browser",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     timer = threading.Timer(60, running.kill)
     timer.start()
     try:

@@ -342,9 +342,12 @@ def test_an_address_that_no_browser_types_needs_a_name(clinic: Path) -> None:
     words = ("serve", str(clinic / "clinic.duckdb"), "--console", "--host", "0.0.0.0",
              "--port", "0", "--tls-self-signed")  # fmt: skip
     ended = subprocess.run(
-        [sys.executable, "-m", "probe_sql", *words], capture_output=True, text=True, timeout=60,
+        [sys.executable, "-m", "probe_sql", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
         check=False,
-    )  # fmt: skip
+    )
     assert ended.returncode == 1
     assert "--console-name" in ended.stderr
 
@@ -367,7 +370,8 @@ def test_over_tls_cookies_are_for_tls_alone(open_console: Open) -> None:
     door._address = door.site.entrance.address = replace(local, names=names)  # behind a proxy
     body = urlencode({"name": "maria", "password": PASSWORD}).encode()
     kind = "application/x-www-form-urlencoded"
-    _, headers, _ = client.request("POST", "/enter", body, Host=names[0], Content_Type=kind,
-                                   Origin=f"https://{names[0]}")  # fmt: skip
+    _, headers, _ = client.request(
+        "POST", "/enter", body, Host=names[0], Content_Type=kind, Origin=f"https://{names[0]}"
+    )
     assert headers["set-cookie"].startswith("__Host-probe-sql-")
     assert "; secure" in headers["set-cookie"].lower()

@@ -270,8 +270,11 @@ def test_what_surprises_over_and_over_fills_no_log(open_console: Open) -> None:
     house.surprised(ValueError("something else"))
     served.stop()
     log = next(served.folder.glob("*.serve.log")).read_text().splitlines()
-    told = [(line["event"], line["kind"], line.get("times")) for line in map(json.loads, log)
-            if "kind" in line]  # fmt: skip
+    told = [
+        (line["event"], line["kind"], line.get("times"))
+        for line in map(json.loads, log)
+        if "kind" in line
+    ]
     assert told == [
         ("surprise", "OSError", None),
         ("surprise", "ValueError", None),

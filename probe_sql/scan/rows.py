@@ -60,11 +60,17 @@ def net(node: exp.Expr, light: bool = False) -> exp.Expr:
 
 def _compares(node: exp.Expr) -> bool:
     """Whether columns are compared with constants, and nothing else happens."""
-    if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
-        return isinstance(node.this, exp.Literal)
-    if isinstance(node, _TOTAL):
-        return all(_compares(part) for part in node.iter_expressions())
-    return isinstance(node, _PLAIN)
+    left = [node]  # no recursion: a chain of a thousand conditions is as deep
+    while left:
+        part = left.pop()
+        if isinstance(part, _TOTAL):
+            left += part.iter_expressions()
+        elif isinstance(part, exp.Cast) and not isinstance(part, exp.TryCast):
+            if not isinstance(part.this, exp.Literal):
+                return False
+        elif not isinstance(part, _PLAIN):
+            return False
+    return True
 
 
 def key_value(scalar: Scalar) -> exp.Expr:

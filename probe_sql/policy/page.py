@@ -81,10 +81,14 @@ def _budget(budget: Budget) -> str:
 def _columns(columns: Mapping[str, Column], public: bool) -> list[tuple[str, str, str, str]]:
     """Name, type, use and the owner's words of each column."""
     return [
-        (name, column.type.name if column.type is not None else "", use_of(column, public),
-         column.about or "")
+        (
+            name,
+            column.type.name if column.type is not None else "",
+            use_of(column, public),
+            column.about or "",
+        )
         for name, column in columns.items()
-    ]  # fmt: skip
+    ]
 
 
 def _part(name: str, told: str, columns: Mapping[str, Column], public: bool) -> Html:

@@ -50,9 +50,13 @@ class RemoteConnection(CommonConnection):
         return f"<probe_sql.RemoteConnection {self.address}>"
 
     def sql(
-        self, query: str, parameters: Sequence[Any] | None = (), *,
-        progress: Callable[[float], None] | None = None, **accuracy: Any,
-    ) -> Answer | RemoteExplanation:  # fmt: skip
+        self,
+        query: str,
+        parameters: Sequence[Any] | None = (),
+        *,
+        progress: Callable[[float], None] | None = None,
+        **accuracy: Any,
+    ) -> Answer | RemoteExplanation:
         """Answer a query, or explain it if it begins with EXPLAIN.
 
         `progress` gets the seconds since the question was sent, from time to time; what it raises
@@ -61,10 +65,14 @@ class RemoteConnection(CommonConnection):
         return self._ask(query, parameters, progress, accuracy)
 
     def _ask(
-        self, query: str, parameters: Sequence[Any] | None,
-        progress: Callable[[float], None] | None, accuracy: Mapping[str, Any],
-        *, explain: bool = False,
-    ) -> Answer | RemoteExplanation:  # fmt: skip
+        self,
+        query: str,
+        parameters: Sequence[Any] | None,
+        progress: Callable[[float], None] | None,
+        accuracy: Mapping[str, Any],
+        *,
+        explain: bool = False,
+    ) -> Answer | RemoteExplanation:
         arguments.callback(progress)
         given = arguments.parameters(parameters)
         query = arguments.plain(query)
@@ -113,10 +121,18 @@ class RemoteConnection(CommonConnection):
             "SELECT number, time, sql, outcome, reserved, charged FROM probe.ledger ORDER BY number"
         )
         return Entries(
-            Entry(number, when, self.analyst, sql, "query", Loss.asked(float(reserved)).units,
-                  Loss.asked(float(charged)).units, outcome)
+            Entry(
+                number,
+                when,
+                self.analyst,
+                sql,
+                "query",
+                Loss.asked(float(reserved)).units,
+                Loss.asked(float(charged)).units,
+                outcome,
+            )
             for number, when, sql, outcome, reserved, charged in rows
-        )  # fmt: skip
+        )
 
     @property
     def catalogue(self) -> Catalogue:

@@ -159,10 +159,11 @@ def _in(node: exp.In, dated: Dated) -> Verdicts:
     if not node.expressions or any(node.args.get(name) for name in ("query", "unnest", "field")):
         return _UNKNOWN
     each = [
-        NULL if isinstance(option.unnest(), exp.Null)
+        NULL
+        if isinstance(option.unnest(), exp.Null)
         else _compared(exp.EQ(this=node.this, expression=option), dated)
         for option in node.expressions
-    ]  # fmt: skip
+    ]
     true = _joined(
         tuple(s for one in each for s in one.true.stretches), any(one.true.missing for one in each)
     )

@@ -275,8 +275,9 @@ def test_no_period_is_ever_charged_beyond_its_budget(open_ledger: OpenLedger) ->
     waiting: list[Receipt] = []
     refused = 0
     for _ in range(8):
-        periods = Periods(rng.choice(("day", "seen")), rng.choice(EVERY), rng.choice((1.0, 2.0)),
-                          FIRST, LAST)  # fmt: skip
+        periods = Periods(
+            rng.choice(("day", "seen")), rng.choice(EVERY), rng.choice((1.0, 2.0)), FIRST, LAST
+        )
         ledger = open_ledger(budget=replace(BUDGET, epsilon=6.0, periods=periods))
         if rng.random() < 0.5:
             ledger.allow()

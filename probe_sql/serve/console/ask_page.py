@@ -76,15 +76,20 @@ def ask_page(
             "/ask",
             hidden("key", key),
             tag("input", type="hidden", name="agreed", id="agreed", value=agreed),
-            tag("button", tag("span", priced, id="price"),
-                tag("kbd", "Ctrl ↵"), class_="button main", id="press"),
+            tag(
+                "button",
+                tag("span", priced, id="price"),
+                tag("kbd", "Ctrl ↵"),
+                class_="button main",
+                id="press",
+            ),
             tag("button", "Explain, free", class_="button", formaction="/plan", id="explain"),
             tag("span", "No row of the data is read before you ask.", class_="soft small"),
             class_="act row",
             id="ask",
         ),
         class_="editor",
-    )  # fmt: skip
+    )
     return page(
         frame,
         "Ask",
@@ -98,13 +103,18 @@ def ask_page(
             class_="stack",
             aria_labelledby="ask-title",
         ),
-        tag("aside", panel(frame, planned), class_="plan card", id="plan",
-            aria_label="Before you ask"),
+        tag(
+            "aside",
+            panel(frame, planned),
+            class_="plan card",
+            id="plan",
+            aria_label="Before you ask",
+        ),
         tag("section", _shelf(policy), _recent(recent), class_="two shelf"),
         current="ask",
         kind="ask",
         more={"ask": True},
-    )  # fmt: skip
+    )
 
 
 def _left_note(frame: Frame, policy: Policy, kept: int) -> Html | None:
@@ -121,10 +131,14 @@ def _left_note(frame: Frame, policy: Policy, kept: int) -> Html | None:
             "Everything asked before stays free: ", tag("a", "answers", href="/answers"), "."
         )
     return note(
-        tag("p", tag("b", f"ε {price(left)} of {total:g} is left."),
-            " New questions will not fit. ", before),
+        tag(
+            "p",
+            tag("b", f"ε {price(left)} of {total:g} is left."),
+            " New questions will not fit. ",
+            before,
+        ),
         tag("p", "Only the owner can raise the limit.", class_="small soft"),
-    )  # fmt: skip
+    )
 
 
 def ask_back_page(frame: Frame, planned: Planned, key: str) -> Html:
@@ -149,23 +163,31 @@ def ask_back_page(frame: Frame, planned: Planned, key: str) -> Html:
         tag(
             "section",
             tag("h1", f"Spend up to ε {price(planned.worst)}?"),
-            tag("p", f"That is {percent(float(f'{100 * min(1.0, share):.2g}') / 100)} of the "
-                f"{price(left)} that is left."),
+            tag(
+                "p",
+                f"That is {percent(float(f'{100 * min(1.0, share):.2g}') / 100)} of the "
+                f"{price(left)} that is left.",
+            ),
             doubt,
             tag(
                 "div",
                 press(frame, "/plan", "Change it", {"sql": planned.sql}),
-                press(frame, "/ask", f"Spend up to {price(planned.worst)}", fields,
-                      kind="button main"),
+                press(
+                    frame, "/ask", f"Spend up to {price(planned.worst)}", fields, kind="button main"
+                ),
                 class_="row",
             ),
-            tag("details", tag("summary", "The question"), tag("pre", block(planned.sql)),
-                class_="small"),
+            tag(
+                "details",
+                tag("summary", "The question"),
+                tag("pre", block(planned.sql)),
+                class_="small",
+            ),
             class_="card dialog stack",
         ),
         current="ask",
         kind="stack",
-    )  # fmt: skip
+    )
 
 
 def running_page(frame: Frame, token: str, price_of: float) -> Html:
@@ -183,17 +205,28 @@ def running_page(frame: Frame, token: str, price_of: float) -> Html:
                 tag("h1", "Reading the data"),
                 tag(
                     "span",
-                    form(frame, f"/asking/{token}/cancel",
-                         tag("button", "Cancel ", tag("kbd", "Esc"), class_="button", id="cancel")),
+                    form(
+                        frame,
+                        f"/asking/{token}/cancel",
+                        tag("button", "Cancel ", tag("kbd", "Esc"), class_="button", id="cancel"),
+                    ),
                     class_="end",
                 ),
                 class_="row",
             ),
             tag("div", tag("i"), class_="progress"),
-            tag("p", f"ε {price(price_of)} is set aside. ",
-                tag("span", "0", id="seconds"), " seconds so far."),
-            tag("p", "Cancelled before the scan begins, it costs nothing; after that, what a "
-                "failed scan costs by the policy.", class_="small soft"),
+            tag(
+                "p",
+                f"ε {price(price_of)} is set aside. ",
+                tag("span", "0", id="seconds"),
+                " seconds so far.",
+            ),
+            tag(
+                "p",
+                "Cancelled before the scan begins, it costs nothing; after that, what a "
+                "failed scan costs by the policy.",
+                class_="small soft",
+            ),
             tag("noscript", tag("a", "Look whether it is there", href=f"/asking/{token}")),
             class_="card stack running",
             role="status",
@@ -201,7 +234,7 @@ def running_page(frame: Frame, token: str, price_of: float) -> Html:
         current="ask",
         kind="stack",
         more={"asking": token},
-    )  # fmt: skip
+    )
 
 
 def failed_note(frame: Frame, planned: Planned, charged: bool) -> Html:
@@ -219,16 +252,30 @@ def _shelf(policy: Policy) -> Html:
     parts: list[Child] = [tag("h2", "What you can ask about")]
     for name, table in policy.tables.items():
         parts.append(
-            tag("p", tag("b", tag("code", name)), tag("span", "private", class_="chip"),
-                class_="row small")
-        )  # fmt: skip
-        parts.append(tag("ul", [column_line(one, column) for one, column in table.columns.items()],
-                         class_="list small"))  # fmt: skip
+            tag(
+                "p",
+                tag("b", tag("code", name)),
+                tag("span", "private", class_="chip"),
+                class_="row small",
+            )
+        )
+        parts.append(
+            tag(
+                "ul",
+                [column_line(one, column) for one, column in table.columns.items()],
+                class_="list small",
+            )
+        )
     for name in policy.public:
         parts.append(
-            tag("p", tag("b", tag("code", name)), tag("span", "public", class_="chip"),
-                tag("span", "exact and free", class_="end soft"), class_="row small")
-        )  # fmt: skip
+            tag(
+                "p",
+                tag("b", tag("code", name)),
+                tag("span", "public", class_="chip"),
+                tag("span", "exact and free", class_="end soft"),
+                class_="row small",
+            )
+        )
     return tag("div", parts)
 
 

@@ -55,9 +55,13 @@ def document(
 
 
 def page(
-    frame: Frame, title: str, *content: Child, current: str = "", kind: str = "stack-l",
+    frame: Frame,
+    title: str,
+    *content: Child,
+    current: str = "",
+    kind: str = "stack-l",
     more: Any = None,
-) -> Html:  # fmt: skip
+) -> Html:
     """A page with the bar at its top."""
     places = [("ask", "/", "Ask"), ("answers", "/answers", "Answers")]
     if frame.owner:
@@ -148,9 +152,15 @@ def bar(spent: float, now: float = 0.0, label: str | None = None) -> Html:
     inner = [tag("rect", class_="spent", width=f"{100 * spent:.2f}%", height="8")]
     if now:
         inner.append(
-            tag("rect", class_="now", id="now", x=f"{100 * spent:.2f}%", width=f"{100 * now:.2f}%",
-                height="8")
-        )  # fmt: skip
+            tag(
+                "rect",
+                class_="now",
+                id="now",
+                x=f"{100 * spent:.2f}%",
+                width=f"{100 * now:.2f}%",
+                height="8",
+            )
+        )
     said: dict[str, Any] = {"aria_hidden": "true"}
     if label is not None:
         said = {"role": "img", "aria_label": label}
@@ -159,8 +169,9 @@ def bar(spent: float, now: float = 0.0, label: str | None = None) -> Html:
 
 def form(frame: Frame, action: str, *content: Child, **attributes: Any) -> Html:
     """A form that only this session can send."""
-    return tag("form", hidden("csrf", frame.csrf), content, method="post", action=action,
-               **attributes)  # fmt: skip
+    return tag(
+        "form", hidden("csrf", frame.csrf), content, method="post", action=action, **attributes
+    )
 
 
 def hidden(name: str, value: str) -> Html:
@@ -218,5 +229,11 @@ def moment(time: str) -> Html:
 def day(time: str) -> Html:
     """The day of a moment."""
     found = datetime.fromisoformat(time)
-    return tag("time", f"{found.day} {found:%b}", datetime=found.isoformat(), class_="nowrap",
-               data_day=True, title=f"{found:%Y-%m-%d %H:%M} UTC")  # fmt: skip
+    return tag(
+        "time",
+        f"{found.day} {found:%b}",
+        datetime=found.isoformat(),
+        class_="nowrap",
+        data_day=True,
+        title=f"{found:%Y-%m-%d %H:%M} UTC",
+    )

@@ -59,15 +59,16 @@ def history_page(
 def _empty() -> Html:
     return tag(
         "section",
-        tag("div", tag("p", tag("b", "Answers appear here and stay free to open.")),
+        tag(
+            "div",
+            tag("p", tag("b", "Answers appear here and stay free to open.")),
             tag("p", tag("a", "Ask a first question", class_="button main", href="/")),
-            class_="empty"),
-    )  # fmt: skip
+            class_="empty",
+        ),
+    )
 
 
-def _list(
-    frame: Frame, newest: Sequence[Entry], names: Mapping[int, str], start: int
-) -> Html:  # fmt: skip
+def _list(frame: Frame, newest: Sequence[Entry], names: Mapping[int, str], start: int) -> Html:
     end = min(len(newest), start + SHOWN)
     head = ("when", "ε", "outcome", "opened again", "question")
     body = []
@@ -90,11 +91,16 @@ def _list(
         )
     table = tag(
         "table",
-        tag("thead", tag("tr", [tag("th", one, scope="col", class_="num" if one == "ε" else None)
-                                for one in head])),
+        tag(
+            "thead",
+            tag(
+                "tr",
+                [tag("th", one, scope="col", class_="num" if one == "ε" else None) for one in head],
+            ),
+        ),
         tag("tbody", body),
         class_="ledger",
-    )  # fmt: skip
+    )
     return tag(
         "section",
         tag("h2", "Answers"),
@@ -110,8 +116,12 @@ def outcome(text: str) -> Html:
     kind = {"answered": "sure", "denied": "doubt"}.get(word, "bad")
     if word in ("scanning", "open"):
         kind = "doubt"
-    return tag("span", word, tag("span", f": {reason}", class_="soft") if reason else None,
-               class_=f"tag {kind}")  # fmt: skip
+    return tag(
+        "span",
+        word,
+        tag("span", f": {reason}", class_="soft") if reason else None,
+        class_=f"tag {kind}",
+    )
 
 
 def pages(start: int, end: int, total: int, size: int, more: str = "") -> Html | None:
@@ -120,5 +130,10 @@ def pages(start: int, end: int, total: int, size: int, more: str = "") -> Html |
         return None
     newer = tag("a", "Newer", href=f"?from={max(0, start - size)}{more}") if start else None
     older = tag("a", "Older", href=f"?from={end}{more}") if end < total else None
-    return tag("p", tag("span", f"{start + 1:,} to {end:,} of {total:,}", class_="soft"), newer,
-               older, class_="pages small")  # fmt: skip
+    return tag(
+        "p",
+        tag("span", f"{start + 1:,} to {end:,} of {total:,}", class_="soft"),
+        newer,
+        older,
+        class_="pages small",
+    )

@@ -84,8 +84,9 @@ class OwnerDesk:
         for entry in entries:
             writer.writerow([csv_field(getattr(entry, name)) for name in names])
         headers = {"Content-Disposition": 'attachment; filename="ledger.csv"'}
-        return Response(out.getvalue().encode("utf-8", "replace"), media_type="text/csv",
-                        headers=headers)  # fmt: skip
+        return Response(
+            out.getvalue().encode("utf-8", "replace"), media_type="text/csv", headers=headers
+        )
 
     async def _policy(self, request: Request, visitor: Visitor) -> Response:  # noqa: ARG002
         path = self._house.opening.policy

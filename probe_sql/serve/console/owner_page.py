@@ -53,15 +53,21 @@ def owner_page(frame: Frame, seen: Overview) -> Html:
     return page(
         frame,
         "Owner",
-        tag("section", tag("h1", _title(report)), tag("p", _lead(report), class_="lead"),
-            seen.said, spending_chart(report), class_="stack"),
+        tag(
+            "section",
+            tag("h1", _title(report)),
+            tag("p", _lead(report), class_="lead"),
+            seen.said,
+            spending_chart(report),
+            class_="stack",
+        ),
         _periods(report),
         tag("section", _analysts(report), _look(frame, seen), class_="two"),
         _ledger(seen),
         _policy(seen),
         _users(frame, seen),
         current="owner",
-    )  # fmt: skip
+    )
 
 
 def _title(report: SpendingReport) -> str:
@@ -94,10 +100,14 @@ def _lead(report: SpendingReport) -> Html:
 def _periods(report: SpendingReport) -> Html | None:
     """What the rows of each period have left; nothing where the budget has no periods."""
     rows = [
-        tag("tr", tag("td", one.periods), tag("td", price(one.spent), class_="num"),
-            tag("td", f"{price(one.left)} of {limit(one.epsilon)}", class_="num"))
+        tag(
+            "tr",
+            tag("td", one.periods),
+            tag("td", price(one.spent), class_="num"),
+            tag("td", f"{price(one.left)} of {limit(one.epsilon)}", class_="num"),
+        )
         for one in report.periods
-    ]  # fmt: skip
+    ]
     head = [("rows of", ""), ("spent", "num"), ("left", "num")]
     table = tag(
         "table",
@@ -125,10 +135,12 @@ def _analysts(report: SpendingReport) -> Html:
     head = [("name", ""), ("spent", "num"), ("left", "num"), ("asked", "num"), ("opened free", "")]
     table = tag(
         "table",
-        tag("thead", tag("tr", [tag("th", text, class_=kind or None, scope="col")
-                                for text, kind in head])),
+        tag(
+            "thead",
+            tag("tr", [tag("th", text, class_=kind or None, scope="col") for text, kind in head]),
+        ),
         tag("tbody", rows),
-    )  # fmt: skip
+    )
     region = tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Analysts")
     body: Child = region if rows else tag("p", "Nobody has asked yet.", class_="soft")
     return tag("div", tag("h2", "Analysts"), body, class_="stack")
@@ -143,14 +155,24 @@ def _look(frame: Frame, seen: Overview) -> Html:
             button = press(frame, "/owner/unlock", f"Unlock {who}", {"user": one.user})
             link = tag("a", "Show the questions", href="#ledger", class_="small")
             notes.append(
-                note(tag("p", tag("b", f"{who} cannot ask."),
-                         f" {scans} failed, as many as the policy allows. Look why before you "
-                         "unlock: a failure can tell something about the data."),
-                     tag("div", button, link, class_="row"), kind="bad")
-            )  # fmt: skip
+                note(
+                    tag(
+                        "p",
+                        tag("b", f"{who} cannot ask."),
+                        f" {scans} failed, as many as the policy allows. Look why before you "
+                        "unlock: a failure can tell something about the data.",
+                    ),
+                    tag("div", button, link, class_="row"),
+                    kind="bad",
+                )
+            )
         else:
-            notes.append(note(tag("p", tag("b", who), f": {scans} failed. Asking is still open."),
-                              kind="doubt"))  # fmt: skip
+            notes.append(
+                note(
+                    tag("p", tag("b", who), f": {scans} failed. Asking is still open."),
+                    kind="doubt",
+                )
+            )
     if not notes:
         notes.append(tag("p", "Nothing. No scan has failed since you last looked.", class_="soft"))
     return tag("div", tag("h2", "Needs a look"), notes, class_="stack")
@@ -163,34 +185,52 @@ def _ledger(seen: Overview) -> Html:
     more = "&literals=1" if seen.literals else ""
     rows = [_line(one) for one in newest[start:end]]
     head = ("when", "who", "ε", "outcome", "question")
-    toggle = tag("a", "Hide literals", href="/owner#ledger") if seen.literals else tag(
-        "a", "Show literals", href="/owner?literals=1#ledger")  # fmt: skip
+    toggle = (
+        tag("a", "Hide literals", href="/owner#ledger")
+        if seen.literals
+        else tag("a", "Show literals", href="/owner?literals=1#ledger")
+    )
     table = tag(
         "table",
-        tag("thead", tag("tr", [tag("th", one, scope="col", class_="num" if one == "ε" else None)
-                                for one in head])),
+        tag(
+            "thead",
+            tag(
+                "tr",
+                [tag("th", one, scope="col", class_="num" if one == "ε" else None) for one in head],
+            ),
+        ),
         tag("tbody", rows),
         class_="ledger",
-    )  # fmt: skip
+    )
     return tag(
         "section",
-        tag("div", tag("h2", "Ledger"),
+        tag(
+            "div",
+            tag("h2", "Ledger"),
             tag("span", "who asked what, and what it cost; never a result", class_="soft small"),
-            tag("span", tag("span", toggle, class_="small"), " ",
+            tag(
+                "span",
+                tag("span", toggle, class_="small"),
+                " ",
                 tag("a", "Download", class_="button", href="/owner/ledger.csv", download=True),
-                class_="row end"),
-            class_="row"),
+                class_="row end",
+            ),
+            class_="row",
+        ),
         table if rows else tag("p", "It is empty.", class_="soft"),
         pages(start, end, len(newest), SHOWN, more),
         class_="stack",
         id="ledger",
-    )  # fmt: skip
+    )
 
 
 def _line(one: Question) -> Html:
     text = short_question(one.sql)
-    whole = tag("details", tag("summary", tag("code", text)),
-                tag("pre", block(one.sql), class_="small wrap"))  # fmt: skip
+    whole = tag(
+        "details",
+        tag("summary", tag("code", text)),
+        tag("pre", block(one.sql), class_="small wrap"),
+    )
     return tag(
         "tr",
         tag("td", day(one.when), class_="nowrap soft"),
@@ -207,10 +247,18 @@ def _line(one: Question) -> Html:
 def _policy(seen: Overview) -> Html:
     policy = seen.policy
     file = tag("a", seen.policy_name, class_="button", href="/owner/policy.toml", download=True)
-    head = tag("div", tag("h2", "Policy, as analysts see it"), tag("span", file, class_="end"),
-               class_="row")  # fmt: skip
-    cards = tag("div", tag("div", *_words(policy), class_="card stack"),
-                tag("div", *_tables(policy), class_="card"), class_="two")  # fmt: skip
+    head = tag(
+        "div",
+        tag("h2", "Policy, as analysts see it"),
+        tag("span", file, class_="end"),
+        class_="row",
+    )
+    cards = tag(
+        "div",
+        tag("div", *_words(policy), class_="card stack"),
+        tag("div", *_tables(policy), class_="card"),
+        class_="two",
+    )
     return tag("section", head, cards, class_="stack policy")
 
 
@@ -251,16 +299,31 @@ def _protected(name: str, table: Table) -> list[Child]:
 def _tables(policy: Policy) -> list[Child]:
     parts: list[Child] = []
     for name, table in policy.tables.items():
-        parts.append(tag("div", tag("h3", tag("code", name)), tag("span", "private", class_="chip"),
-                         class_="row"))  # fmt: skip
+        parts.append(
+            tag(
+                "div",
+                tag("h3", tag("code", name)),
+                tag("span", "private", class_="chip"),
+                class_="row",
+            )
+        )
         items = [column_line(one, column) for one, column in table.columns.items()]
-        rest = tag("li", tag("span", "every other column", class_="soft"),
-                   tag("span", "does not exist for analysts", class_="soft"))  # fmt: skip
+        rest = tag(
+            "li",
+            tag("span", "every other column", class_="soft"),
+            tag("span", "does not exist for analysts", class_="soft"),
+        )
         parts.append(tag("ul", items, rest, class_="list small"))
     for name in policy.public:
-        parts.append(tag("div", tag("h3", tag("code", name)), tag("span", "public", class_="chip"),
-                         tag("span", "exact, free", class_="soft small end"),
-                         class_="row"))  # fmt: skip
+        parts.append(
+            tag(
+                "div",
+                tag("h3", tag("code", name)),
+                tag("span", "public", class_="chip"),
+                tag("span", "exact, free", class_="soft small end"),
+                class_="row",
+            )
+        )
     return parts
 
 
@@ -275,30 +338,75 @@ def _users(frame: Frame, seen: Overview) -> Html | None:
         removal = None
         if one.name != frame.name:
             removal = press(frame, "/owner/users/remove", f"Remove {one.name}", {"name": one.name})
-        rows.append(tag("tr", tag("td", tag("b", one.name)),
-                        tag("td", "owner" if one.owner else "analyst", class_="soft"),
-                        tag("td", removal)))  # fmt: skip
-    table = tag("table", tag("thead", tag("tr", [tag("th", text, scope="col") for text in
-                ("name", "role", "change")])), tag("tbody", rows))  # fmt: skip
+        rows.append(
+            tag(
+                "tr",
+                tag("td", tag("b", one.name)),
+                tag("td", "owner" if one.owner else "analyst", class_="soft"),
+                tag("td", removal),
+            )
+        )
+    table = tag(
+        "table",
+        tag(
+            "thead",
+            tag("tr", [tag("th", text, scope="col") for text in ("name", "role", "change")]),
+        ),
+        tag("tbody", rows),
+    )
     field = "A name of the policy's analysts may ask. Passwords have at least 8 characters."
     add = form(
         frame,
         "/owner/users/set",
         tag("h3", "Add a user, or set another password"),
-        tag("div", tag("label", "Name", for_="user"),
-            tag("input", id="user", name="name", autocomplete="off", autocapitalize="none",
-                spellcheck="false", required=True), class_="field"),
-        tag("div", tag("label", "Password", for_="secret"),
-            tag("input", id="secret", name="password", type="password", required=True,
-                autocomplete="new-password", minlength="8"), class_="field"),
-        tag("p", tag("label", tag("input", type="checkbox", name="owner", value="yes"),
-            " may also see this page (new users)"), class_="small"),
+        tag(
+            "div",
+            tag("label", "Name", for_="user"),
+            tag(
+                "input",
+                id="user",
+                name="name",
+                autocomplete="off",
+                autocapitalize="none",
+                spellcheck="false",
+                required=True,
+            ),
+            class_="field",
+        ),
+        tag(
+            "div",
+            tag("label", "Password", for_="secret"),
+            tag(
+                "input",
+                id="secret",
+                name="password",
+                type="password",
+                required=True,
+                autocomplete="new-password",
+                minlength="8",
+            ),
+            class_="field",
+        ),
+        tag(
+            "p",
+            tag(
+                "label",
+                tag("input", type="checkbox", name="owner", value="yes"),
+                " may also see this page (new users)",
+            ),
+            class_="small",
+        ),
         tag("p", tag("button", "Save the user", class_="button")),
         tag("p", field, class_="small soft"),
         class_="stack",
-    )  # fmt: skip
-    return tag("section", tag("div", tag("h2", "Users"), table, class_="stack"), add,
-               class_="two", id="users")  # fmt: skip
+    )
+    return tag(
+        "section",
+        tag("div", tag("h2", "Users"), table, class_="stack"),
+        add,
+        class_="two",
+        id="users",
+    )
 
 
 def sure_page(frame: Frame, name: str) -> Html:
@@ -310,13 +418,19 @@ def sure_page(frame: Frame, name: str) -> Html:
         tag(
             "section",
             tag("h1", f"Remove {name}?"),
-            tag("p", "Their sessions end at once. What they spent stays spent, and their answers "
-                "stay kept."),
-            tag("div", tag("a", "Keep them", class_="button", href="/owner#users"),
+            tag(
+                "p",
+                "Their sessions end at once. What they spent stays spent, and their answers "
+                "stay kept.",
+            ),
+            tag(
+                "div",
+                tag("a", "Keep them", class_="button", href="/owner#users"),
                 press(frame, "/owner/users/remove", f"Remove {name}", fields, kind="button main"),
-                class_="row"),
+                class_="row",
+            ),
             class_="card dialog stack",
         ),
         current="owner",
         kind="stack",
-    )  # fmt: skip
+    )

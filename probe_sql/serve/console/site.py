@@ -227,9 +227,13 @@ class Site:
         assert question.answer is not None
         answer = question.answer
         shown = Shown(
-            answer, question.sql, f"/asking/{token}/answer", None, answer.privacy.epsilon,
+            answer,
+            question.sql,
+            f"/asking/{token}/answer",
+            None,
+            answer.privacy.epsilon,
             answer.privacy.epsilon_max,
-        )  # fmt: skip
+        )
         return html(_of_answer(frame, shown, request))
 
     async def _failed(self, request: Request, visitor: Visitor, question: Question) -> Response:
@@ -301,8 +305,9 @@ class Site:
         # Privacy: comments of somebody else were not written for who looks.
         mine = found.own or found.sql == asked
         sql = found.sql if mine else without_comments(found.sql)
-        shown = Shown(found.answer, sql, f"/answers/{name}", entry.time, paid, most,
-                      accuracy=found.accuracy)  # fmt: skip
+        shown = Shown(
+            found.answer, sql, f"/answers/{name}", entry.time, paid, most, accuracy=found.accuracy
+        )
         return shown, sql, ""
 
     async def _export(self, request: Request, visitor: Visitor) -> Response:

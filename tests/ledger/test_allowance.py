@@ -17,6 +17,7 @@ from probe_sql.errors import BudgetExhausted, LedgerError
 from probe_sql.ledger import Ledger, anchors, chain, store
 from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.chain import Book, BrokenChainError, Place
+from probe_sql.ledger.dated import PeriodLimit
 from probe_sql.ledger.log import Log
 from probe_sql.ledger.schema import SCHEMA
 from probe_sql.loss import Loss
@@ -214,3 +215,18 @@ def test_what_nobody_remembers_whose_it_was_counts_against_everybody(
         ledger.audit()
     with Ledger.open(path, budget=own, identity="clinic") as again:
         assert again.state("jo").analyst_spent == 0.375
+
+
+def test_of_two_limits_of_one_period_the_smaller_holds_whoever_set_it() -> None:
+    month, week = PeriodLimit("day", "month", 3), PeriodLimit("day", "week", 9)
+    one, other = (Allowance(9, None, own) for own in ((month, week), (month._replace(units=5),)))
+    assert one.least(other).periods == other.least(one).periods == (month, week)
+
+
+def test_limits_of_periods_are_read_as_they_were_written() -> None:
+    for units in (0, 4):
+        written = Allowance(9, {"maria": 2}, (PeriodLimit("day", "month", units),))
+        assert Allowance.load(written.dump()) == written
+    for wrong in (PeriodLimit("day", "hour", 4), PeriodLimit("day", "month", -1)):
+        with pytest.raises(ValueError, match="no allowance"):
+            Allowance.load(Allowance(9, None, (wrong,)).dump())

@@ -113,10 +113,13 @@ def connect(
 
 
 def explain_only(
-    query: str, policy: Policy | str | os.PathLike[str],
-    parameters: Sequence[Any] | None = (), *,
-    source: Any = None, **accuracy: Any,
-) -> Explanation | Outline:  # fmt: skip
+    query: str,
+    policy: Policy | str | os.PathLike[str],
+    parameters: Sequence[Any] | None = (),
+    *,
+    source: Any = None,
+    **accuracy: Any,
+) -> Explanation | Outline:
     """Explain a query without a ledger; with a source, by its types, else by the policy's.
 
     Privacy: of a source only the schema is looked at, so no private row decides what is said.
@@ -170,9 +173,13 @@ class Connection(CommonConnection):
 
     @sealed
     def sql(
-        self, query: str, parameters: Sequence[Any] | None = (), *,
-        progress: Progress | None = None, **accuracy: Any,
-    ) -> Answer | Explanation | Outline:  # fmt: skip
+        self,
+        query: str,
+        parameters: Sequence[Any] | None = (),
+        *,
+        progress: Progress | None = None,
+        **accuracy: Any,
+    ) -> Answer | Explanation | Outline:
         """Answer a query, or explain it if it begins with EXPLAIN.
 
         A question that was answered before gets that answer again, free (`fresh = true` asks anew).
@@ -230,9 +237,14 @@ class Connection(CommonConnection):
                 return self._answer(plan, denied, Loss.NOTHING)
             with suppress(MovedError):  # somebody else was faster: their value may be fine enough
                 settled = walk(
-                    database, plan, task, analyst=self.analyst, progress=watched,
-                    closed=lambda: self._closed, keeping=keeping,
-                )  # fmt: skip
+                    database,
+                    plan,
+                    task,
+                    analyst=self.analyst,
+                    progress=watched,
+                    closed=lambda: self._closed,
+                    keeping=keeping,
+                )
                 return self._answer(plan, settled.outcome, settled.charged)
 
     def _check_budget(self, plan: Plan) -> None:
@@ -253,12 +265,20 @@ class Connection(CommonConnection):
         self, plan: Plan, outcome: Outcome, charged: Loss, replayed: Replayed | None = None
     ) -> Answer:
         privacy = Privacy(
-            charged, plan.accuracy.epsilon, outcome.guarantee.fnr, outcome.guarantee.fpr,
-            plan.algorithm, self._left(plan).remaining, outcome.guarantee.text,
-            unit=plan.caps.description, min_entropy=outcome.details.get("min_entropy"),
-            trace=outcome.trace, fdr=outcome.guarantee.fdr,
-            sentence=_sentence(plan, outcome, replayed), replay=replayed,
-        )  # fmt: skip
+            charged,
+            plan.accuracy.epsilon,
+            outcome.guarantee.fnr,
+            outcome.guarantee.fpr,
+            plan.algorithm,
+            self._left(plan).remaining,
+            outcome.guarantee.text,
+            unit=plan.caps.description,
+            min_entropy=outcome.details.get("min_entropy"),
+            trace=outcome.trace,
+            fdr=outcome.guarantee.fdr,
+            sentence=_sentence(plan, outcome, replayed),
+            replay=replayed,
+        )
         columns = tuple(output.name for output in plan.query.listed)
         notices = plan.notices if replayed is None else (replayed.sentence, *plan.notices)
         if outcome.status == "denied":
@@ -276,9 +296,18 @@ class Connection(CommonConnection):
             said = f"{body.top.sentence} {privacy.sentence}".strip()
             privacy = replace(privacy, sentence=said)
         return Answer(
-            columns, body.rows, body.margins, privacy, notices, body.marks, confidence,
-            body.below, body.raw, ranks=body.ranks, lines=find_lines(plan.query),
-        )  # fmt: skip
+            columns,
+            body.rows,
+            body.margins,
+            privacy,
+            notices,
+            body.marks,
+            confidence,
+            body.below,
+            body.raw,
+            ranks=body.ranks,
+            lines=find_lines(plan.query),
+        )
 
     # --- the rest is free ---
 

@@ -109,6 +109,12 @@ def test_the_sum_that_decides_begins_at_the_end_next_to_nothing(
     assert bool(ascents(task(mean(low, high), margin="5%"))) == (place is not None)
 
 
+def test_an_amount_decides_by_itself_where_its_sum_begins_at_nothing() -> None:
+    for offset, kind, decides in ((0, "amount", 0), (3, "amount", None), (0, "ratio", None)):
+        parts = (Part(0, 1, Fraction(1), Fraction(offset)),)
+        assert leader(Figure("n", 0, kind, parts)) == decides
+
+
 def test_one_measure_keeps_the_strictest_of_its_margins() -> None:
     """The looser one decided once, wherever it came last, and the other's margin was not kept."""
     shares = {"a": "1% or 9 rows", "b": "50% or 2 rows"}

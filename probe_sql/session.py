@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from probe_sql import arguments, remote
 from probe_sql.again import Again
-from probe_sql.algorithms import guarantees
-from probe_sql.algorithms.sentences import Listed, sentence
-from probe_sql.answer.compose import compose, returned_groups
-from probe_sql.answer.content import Privacy, Replayed
-from probe_sql.answer.lines import find_lines
-from probe_sql.answer.values import Answer, Denied
+from probe_sql.answer.content import Replayed
+from probe_sql.answer.make import answer_of
+from probe_sql.answer.values import Answer
 from probe_sql.cursor import CommonConnection
 from probe_sql.database import Database, open_database
 from probe_sql.elapsed import elapsed
@@ -264,50 +261,8 @@ class Connection(CommonConnection):
     def _answer(
         self, plan: Plan, outcome: Outcome, charged: Loss, replayed: Replayed | None = None
     ) -> Answer:
-        privacy = Privacy(
-            charged,
-            plan.accuracy.epsilon,
-            outcome.guarantee.fnr,
-            outcome.guarantee.fpr,
-            plan.algorithm,
-            self._left(plan).remaining,
-            outcome.guarantee.text,
-            unit=plan.caps.description,
-            min_entropy=outcome.details.get("min_entropy"),
-            trace=outcome.trace,
-            fdr=outcome.guarantee.fdr,
-            sentence=_sentence(plan, outcome, replayed),
-            replay=replayed,
-        )
-        columns = tuple(output.name for output in plan.query.listed)
-        notices = plan.notices if replayed is None else (replayed.sentence, *plan.notices)
-        if outcome.status == "denied":
-            return Denied(columns, (), (), privacy, notices, reason=outcome.denial or "")
-        chosen = returned_groups(outcome)
-        keys = self._database.backend.keys(plan.scan, chosen)
-        body = compose(plan, chosen, keys, outcome)
-        if plan.figures and body.rows and not body.bounded:
-            valued = any(o.aggregate is not None or o.derived for o in plan.query.listed)
-            said = guarantees.without_margins().text if valued else ""
-            privacy = replace(privacy, guarantee=said or privacy.guarantee, sentence=said)
-        shown = (plan.releases.columns or plan.figures) and body.bounded
-        confidence = plan.accuracy.confidence if shown else None
-        if body.top is not None:
-            said = f"{body.top.sentence} {privacy.sentence}".strip()
-            privacy = replace(privacy, sentence=said)
-        return Answer(
-            columns,
-            body.rows,
-            body.margins,
-            privacy,
-            notices,
-            body.marks,
-            confidence,
-            body.below,
-            body.raw,
-            ranks=body.ranks,
-            lines=find_lines(plan.query),
-        )
+        left, keys = self._left(plan).remaining, self._database.backend.keys
+        return answer_of(plan, outcome, charged, left, keys, replayed)
 
     # --- the rest is free ---
 
@@ -432,16 +387,6 @@ class Connection(CommonConnection):
     def _open(self) -> None:
         if self._closed:
             raise InterfaceError("the connection is closed", fix="connect again")
-
-
-def _sentence(plan: Plan, outcome: Outcome, replayed: Replayed | None) -> str:
-    """What people read under the answer; nothing where there is none."""
-    limited = plan.query.limit is not None or plan.query.offset > 0
-    caps = None if plan.caps.column is None else plan.caps.description
-    listed = Listed(outcome.returned.size, int(outcome.returned.sum()), limited, caps)
-    said = sentence(outcome.guarantee, listed)
-    part = replayed is not None and limited and not plan.figures
-    return f"This promise is about the stored question, without LIMIT: {said}" if part else said
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
@@ -129,7 +130,20 @@ class Client:
         sent = {"sql": sql, "key": key or self.key(), "agreed": agreed, "sure": "yes", **more}
         status, text = self.post("/ask", sent)
         assert status == 303, text
-        return self.headers["location"]
+        place = self.headers["location"]
+        if place.startswith("/asking/"):  # a busy machine takes longer than a press waits
+            place = self._answered(place)
+        return place
+
+    def _answered(self, place: str, seconds: float = 4.0) -> str:
+        """Where the answer is once the question has ended, or still `place` after a while."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            status, text = self.get(f"{place}/state")
+            if status != 200 or json.loads(text).get("done"):
+                return self.headers["location"] if self.get(place)[0] == 303 else place
+            time.sleep(0.05)
+        return place
 
 
 Open = Callable[..., Served]

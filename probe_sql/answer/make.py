@@ -1,0 +1,87 @@
+"""Make the answer that is told of what was decided: its rows, what they promise, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from probe_sql.algorithms import guarantees
+from probe_sql.algorithms.sentences import Listed, sentence
+from probe_sql.answer.compose import compose, returned_groups
+from probe_sql.answer.content import Privacy, Replayed
+from probe_sql.answer.lines import find_lines
+from probe_sql.answer.values import Answer, Denied
+from probe_sql.loss import Loss
+from probe_sql.measuring import Ints, Outcome
+from probe_sql.plan.plan import Plan
+from probe_sql.plan.tally import Scan
+
+Keys = Callable[[Scan, Ints], Mapping[int, Sequence[Any]]]
+
+
+def answer_of(
+    plan: Plan,
+    outcome: Outcome,
+    charged: Loss,
+    left: float,
+    keys: Keys,
+    replayed: Replayed | None = None,
+) -> Answer:
+    """Make the answer of a plan; `left` is the epsilon that remains, `keys` are the source's.
+
+    Privacy: an outcome is noisy values and decisions on them, and keys are public.
+    """
+    privacy = Privacy(
+        charged,
+        plan.accuracy.epsilon,
+        outcome.guarantee.fnr,
+        outcome.guarantee.fpr,
+        plan.algorithm,
+        left,
+        outcome.guarantee.text,
+        unit=plan.caps.description,
+        min_entropy=outcome.details.get("min_entropy"),
+        trace=outcome.trace,
+        fdr=outcome.guarantee.fdr,
+        sentence=_sentence(plan, outcome, replayed),
+        replay=replayed,
+    )
+    columns = tuple(output.name for output in plan.query.listed)
+    notices = plan.notices if replayed is None else (replayed.sentence, *plan.notices)
+    if outcome.status == "denied":
+        return Denied(columns, (), (), privacy, notices, reason=outcome.denial or "")
+    chosen = returned_groups(outcome)
+    body = compose(plan, chosen, keys(plan.scan, chosen), outcome)
+    if plan.figures and body.rows and not body.bounded:
+        valued = any(o.aggregate is not None or o.derived for o in plan.query.listed)
+        said = guarantees.without_margins().text if valued else ""
+        privacy = replace(privacy, guarantee=said or privacy.guarantee, sentence=said)
+    shown = (plan.releases.columns or plan.figures) and body.bounded
+    confidence = plan.accuracy.confidence if shown else None
+    if body.top is not None:
+        said = f"{body.top.sentence} {privacy.sentence}".strip()
+        privacy = replace(privacy, sentence=said)
+    return Answer(
+        columns,
+        body.rows,
+        body.margins,
+        privacy,
+        notices,
+        body.marks,
+        confidence,
+        body.below,
+        body.raw,
+        ranks=body.ranks,
+        lines=find_lines(plan.query),
+    )
+
+
+def _sentence(plan: Plan, outcome: Outcome, replayed: Replayed | None) -> str:
+    """What people read under the answer; nothing where there is none."""
+    limited = plan.query.limit is not None or plan.query.offset > 0
+    caps = None if plan.caps.column is None else plan.caps.description
+    listed = Listed(outcome.returned.size, int(outcome.returned.sum()), limited, caps)
+    said = sentence(outcome.guarantee, listed)
+    part = replayed is not None and limited and not plan.figures
+    return f"This promise is about the stored question, without LIMIT: {said}" if part else said

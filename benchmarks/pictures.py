@@ -1,5 +1,5 @@
 """Draw the pictures of the documentation: what a line and its doubt are, the walk of a query, a
-month of a budget, what caps do, and the ladder beside the paper's algorithm."""
+month of a budget, a year of monthly ones, what caps do, the ladder beside the paper's algorithm."""
 
 from __future__ import annotations
 
@@ -210,6 +210,46 @@ def month() -> str:
     return picture(320, "The spent part of a budget over thirty days", parts)
 
 
+def periods() -> str:
+    """What each month of a year has spent where each has a budget of its own."""
+    left, right, top, bottom, each = 60, 690, 70, 230, 2.0
+    made_up = random.Random(3)
+    months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+    all_year = 0.3  # questions whose WHERE excludes no month
+    wide = (right - left) / len(months)
+    parts = [
+        text(20, 28, "A budget for each month", size=18, weight=600),
+        line(left, top, right, top, BAD, 2, "6 4"),
+        text(
+            right, top - 6, "epsilon 2 for the rows of each month, for ever", fill=BAD, anchor="end"
+        ),
+        line(left, bottom, right, bottom, SOFT),
+    ]
+    for number, name in enumerate(months):
+        x = left + wide * (number + 0.5)
+        own = made_up.uniform(0.5, each - all_year) if number < 9 else 0.0
+        base = bottom - (bottom - top) * all_year / each
+        parts.append(line(x, bottom, x, base, SURE, 22))
+        if own:
+            parts.append(line(x, base, x, base - (bottom - top) * own / each, DOUBT, 22))
+        parts.append(text(x, bottom + 18, name, anchor="middle"))
+    parts += [
+        text(left + wide * 9.1, bottom - 100, "no rows yet:", fill=DOUBT),
+        text(left + wide * 9.1, bottom - 80, "nothing but what", fill=DOUBT),
+        text(left + wide * 9.1, bottom - 60, "every month pays", fill=DOUBT),
+        *paragraph(
+            left,
+            bottom + 46,
+            "Below: questions that exclude no month, and are charged to all. Above: questions "
+            "about single months. What a month has spent stays spent; a new month brings its own. "
+            "Amounts are made up.",
+            SOFT,
+            96,
+        ),
+    ]
+    return picture(330, "What the rows of each month of a year have spent of their budget", parts)
+
+
 def caps() -> str:
     """What a cap on a person's rows does to a count: rows that are left out, and noise."""
     left, right, top, bottom = 70, 680, 60, 250
@@ -314,7 +354,10 @@ def ladder() -> str:
     return picture(y + 60, "Epsilon of probe and ladder for six conditions", parts)
 
 
-PICTURES = {"doubt": doubt, "walk": walk, "month": month, "caps": caps, "ladder": ladder}
+PICTURES = {
+    "doubt": doubt, "walk": walk, "month": month, "periods": periods, "caps": caps,
+    "ladder": ladder,
+}  # fmt: skip
 
 
 def main(argv: Sequence[str]) -> int:

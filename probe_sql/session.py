@@ -322,7 +322,7 @@ class Connection(CommonConnection):
         sharper = again.sharper(plan, groups) if free is None else None
         offer = again.offer(plan, groups) if free is None else None
         told = replace(explain(plan, groups, free), sharper=sharper, offer=offer)
-        return told if plan.paid.every is None else replace(told, dues=self._dues(plan))
+        return told if told.dues is None else replace(told, dues=self._dues(plan))
 
     def _dues(self, plan: Plan) -> Dues:
         """The periods that a question pays, with what each has left."""

@@ -191,7 +191,11 @@ class Shell:
         if self.connection.question(sql, **self.accuracy).explain:
             return True
         plan = self.connection.explain(sql, **self.accuracy)
-        dues = [one.dues.left for one in plan.explanations if one.dues is not None]
+        dues = [
+            one.dues.left
+            for one in plan.explanations
+            if one.dues is not None and one.dues.left is not None
+        ]
         worst, remaining = plan.epsilon_worst, min([self._budget.remaining, *dues])
         if all(one.free is not None for one in plan.explanations):
             return True

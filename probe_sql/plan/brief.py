@@ -149,7 +149,7 @@ def _asked(explanation: Explanation, remaining: float | None) -> str:
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
     fixed = explanation.first.whole or plan.accuracy.spend == "all"
     less = "" if fixed else " It may stop earlier, and then costs less."
-    if explanation.dues is not None and remaining is not None:
+    if explanation.dues is not None and None not in (remaining, explanation.dues.left):
         remaining = explanation.dues.left  # of the periods that this question pays
     text = f"{at_most(worst, remaining, whom)}{less}"
     return text if explanation.free is None else f"Free: {explanation.free}. Asked anew: {text}"

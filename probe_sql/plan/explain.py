@@ -120,9 +120,7 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
         text, people = plan.certainty.text, _people(plan, _NOTHING)
         nothing = (Loss.NOTHING,) * 3
         return Explanation(plan, _NOTHING, (), *nothing, text, people, groups=groups)
-    accuracy = plan.accuracy
-    algorithm = plan.decider
-    outline = plan.outline(groups)
+    accuracy, algorithm, outline = plan.accuracy, plan.decider, plan.outline(groups)
     first = algorithm.first_draws(outline)
     most = (accuracy.epsilon - plan.release_loss.epsilon) / (2 if first.again else 1)
     if first.everything and most > 0:
@@ -146,6 +144,7 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
         groups,
         value_costs(outline),
         free,
+        dues=None if plan.paid.every is None else Dues(plan.paid),
     )
 
 

@@ -40,25 +40,25 @@ class Sharper:
 class Dues:
     """The periods of the budget that a question pays, and what remains in each.
 
-    `left` is what this question may cost, by everything that limits it.
+    `left` is what this question may cost, by everything that limits it; None where no ledger was
+    asked.
     """
 
     paid: Paid
-    periods: tuple[tuple[str, float], ...]
-    left: float
+    periods: tuple[tuple[str, float], ...] = ()
+    left: float | None = None
 
     @property
     def words(self) -> str:
         """Which periods pay, why all of them do, and the least that one has left."""
-        every = self.paid.every
+        every, several = self.paid.every, len(self.periods) > 1 or " to " in str(self.paid.names)
         least = min((rest for _, rest in self.periods), default=self.left)
-        rest = f"ε {price(least)} left"
+        rest = "" if least is None else f"ε {price(least)} left"
         if not self.paid.pays.spans:
-            return f"Pays every {every} ({rest} in the one with least): {self.paid.why}."
-        several = len(self.periods) > 1 or " to " in self.periods[0][0]
-        told = f"{rest} in the one with least" if several else rest
-        named = f"{every}s" if several else every
-        return f"Pays the {named} {', '.join(self.paid.names)} ({told})."
+            told = f" ({rest} in the one with least)" if rest else ""
+            return f"Pays every {every}{told}: {self.paid.why}."
+        told = f" ({rest}{' in the one with least' if several else ''})" if rest else ""
+        return f"Pays the {every}{'s' if several else ''} {', '.join(self.paid.names)}{told}."
 
     def lines(self) -> list[str]:
         """Say the same line by line, with each period and what it has left."""

@@ -13,7 +13,7 @@ from probe_sql.cli.main import main
 from probe_sql.cli.show import show_budget
 from probe_sql.owner import judge, periods_promise, report_page, spending_report
 from probe_sql.policy import parse_policy
-from probe_sql.session import brief, connect
+from probe_sql.session import brief, connect, explain_only
 
 POLICY = """\
 [budget]
@@ -91,6 +91,9 @@ def test_budget_and_report_show_what_each_period_has_left(
         )
     rules.write_text(policy())
     query = "SELECT ward, count(*) AS n FROM visits WHERE day < '2024-02-01' AND {} GROUP BY ward"
+    january = query.format("day >= '2024-01-01'")
+    told = brief(explain_only(january, rules), None, 200, "ε")
+    assert "Pays the month 2024-01." in told  # no ledger was asked what is left
     with connect(source, rules, analyst="maria") as db_:
         explained = db_.explain(query.format("day >= '2024-01-01'"))
         assert "Pays the month 2024-01 (ε 2.000 left)." in brief(explained, 9.0, 200, "ε")

@@ -339,7 +339,11 @@ def plan_of(session: Connection, sql: str) -> Planned:
     try:
         budget = session.budget
         found = session.explain(sql)
-        dues = [one.dues.left for one in found.explanations if one.dues is not None]
+        dues = [
+            one.dues.left
+            for one in found.explanations
+            if one.dues is not None and one.dues.left is not None
+        ]
         left = Loss.asked(min([budget.remaining, *dues])).units
         return Planned(sql, found, None, replace(budget, remaining_units=left))
     except ProbeError as error:

@@ -30,19 +30,11 @@ from probe_sql.ledger import BudgetState, Entries, Entry, MovedError
 from probe_sql.ledger.dated import paid_periods
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome
-from probe_sql.plan.explain_costs import Dues
-from probe_sql.plan.plan import Plan, plan_bound
-from probe_sql.plan.tally import Engine
-from probe_sql.policy import Policy, load_policy
+from probe_sql.plan.plan import Plan
+from probe_sql.policy import Policy
 from probe_sql.recent import Recent
-from probe_sql.scan.engine import DUCKDB
-from probe_sql.sql.bind import bind
-from probe_sql.sql.blocks import take_apart
-from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.script import Script
-from probe_sql.sql.text import read, text_statement
 from probe_sql.vault.addresses import holds_secret
-from probe_sql.vault.backends import open_backend
 from probe_sql.vault.memory import sealed
 from probe_sql.vault.refusals import WATCHED
 from probe_sql.vault.runner import Watched
@@ -50,9 +42,10 @@ from probe_sql.vault.sources import Spark, identity, is_remote
 from probe_sql.walk import Progress, denied_unread, walk
 
 if TYPE_CHECKING:  # loaded by the calls that need them
-    from probe_sql.blocks import Outline, brief
+    from probe_sql.blocks import Outline, brief, explain_only
     from probe_sql.catalogue import Catalogue
     from probe_sql.plan.explain import Explanation
+    from probe_sql.plan.explain_costs import Dues
     from probe_sql.remote import RemoteConnection
 
 _QUESTIONS = 32  # plans that a connection keeps
@@ -107,39 +100,6 @@ def connect(
         raise InterfaceError("a policy is needed", fix="connect('clinic.duckdb', 'clinic.toml')")
     arguments.analyst(analyst)
     return Connection(open_database(source, policy, ledger), analyst, owner=True)
-
-
-def explain_only(
-    query: str,
-    policy: Policy | str | os.PathLike[str],
-    parameters: Sequence[Any] | None = (),
-    *,
-    source: Any = None,
-    **accuracy: Any,
-) -> Explanation | Outline:
-    """Explain a query without a ledger; with a source, by its types, else by the policy's.
-
-    Privacy: of a source only the schema is looked at, so no private row decides what is said.
-    """
-    from probe_sql.blocks import outline
-    from probe_sql.plan.explain import explain
-
-    rules = policy if isinstance(policy, Policy) else load_policy(policy)
-    given = arguments.parameters(parameters)
-    engine: Engine = DUCKDB
-    if source is not None:
-        arguments.source(source)
-        backend = open_backend(source, rules, schemas_only=True)
-        try:
-            rules = rules.with_types(backend.schemas())
-            engine = backend.engine
-        finally:
-            backend.close()
-    text = reshaped(read(arguments.plain(query), given), rules)
-    script = take_apart(text, rules)
-    if script is not None:
-        return outline(script, rules, engine, accuracy, explain)
-    return explain(plan_bound(bind(text_statement(text), rules), rules, engine=engine, **accuracy))
 
 
 class Connection(CommonConnection):
@@ -326,6 +286,8 @@ class Connection(CommonConnection):
 
     def _dues(self, plan: Plan) -> Dues:
         """The periods that a question pays, with what each has left."""
+        from probe_sql.plan.explain_costs import Dues
+
         state = self._left(plan)
         return Dues(plan.paid, paid_periods(state.periods, plan.paid.pays), state.remaining)
 
@@ -391,7 +353,7 @@ class Connection(CommonConnection):
 
 def __getattr__(name: str) -> Any:
     """Load an export that few calls need when it is first asked for (PEP 562)."""
-    if name in ("Outline", "brief"):
+    if name in ("Outline", "brief", "explain_only"):
         return getattr(import_module("probe_sql.blocks"), name)
     if name == "Catalogue":
         return import_module("probe_sql.catalogue").Catalogue

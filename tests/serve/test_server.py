@@ -267,6 +267,23 @@ def test_explain_takes_what_postgres_has_in_brackets(served: Running) -> None:
         assert db.execute("SHOW probe.remaining").fetchone() == before
 
 
+def test_what_belongs_together_is_sent_together(served: Running) -> None:
+    """Up to Sync in one packet; Flush and a wait of the server's for more send what there is."""
+    with raw.Raw(served.host, served.port) as client:
+        client.log_in("maria", PASSWORD)
+        asked = (raw.parse("", COMMON), raw.bind("", ""), raw.describe("P", ""), raw.execute(""))
+        client.send(*asked, raw.SYNC)
+        found = client.socket.recv(1 << 16)
+        assert found[-6:] == raw.message("Z", b"I")
+        assert found[:1] == b"1"
+        client.send(*asked, raw.message("H"), raw.SYNC[:3])
+        assert client.letters("C").startswith("12T")
+        client.send(raw.SYNC[3:])
+        assert client.letters("Z") == "Z"
+        client.send(raw.query("SELECT 1"), raw.query("SELECT 2"))
+        assert client.letters("Z") + client.letters("Z") == "TDCZTDCZ"
+
+
 def test_the_accuracy_is_set_for_a_session_and_by_the_address(served: Running) -> None:
     with connect(served) as db:
         db.execute("SET probe.fnr = 0.2")

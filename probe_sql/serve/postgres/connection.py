@@ -232,9 +232,15 @@ class Conversation:
         self._house.log("error", user=self.desk.guest.user, process=self.process, code=code)
         self._wire.write(error_report(error))
         if isinstance(message, m.Query):
-            self._wire.write(m.ready(self.desk.state))
+            self._ready()
         else:
             self._skipping = True
+
+    def _ready(self) -> None:
+        """Say that the next question may come, and send all that was said before it."""
+        assert self.desk is not None
+        self._wire.write(m.ready(self.desk.state))
+        self._wire.flush()
 
     async def _drain(self) -> None:
         async with asyncio.timeout(self._limits.message_seconds):
@@ -247,7 +253,7 @@ class Conversation:
         match message:
             case m.Query(text):
                 await self._query(text)
-                write(m.ready(desk.state))
+                self._ready()
             case m.Parse(name, text, declared):
                 await desk.parse(name, text, declared)
                 write(m.PARSE_COMPLETE)
@@ -269,9 +275,9 @@ class Conversation:
             case m.Sync():
                 self._skipping = False
                 desk.sync()
-                write(m.ready(desk.state))
+                self._ready()
             case m.Flush():
-                pass
+                self._wire.flush()
             case m.Other():
                 raise Complaint("0A000", "COPY and function calls are not supported")
             case _:

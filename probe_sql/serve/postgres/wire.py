@@ -9,7 +9,7 @@ from typing import cast
 
 from probe_sql.serve.postgres.messages import ProtocolError
 
-_FULL = 1 << 16  # bytes that wait unread before the client has to wait
+_FULL = 1 << 16  # bytes that wait unread before the client has to wait, or unsent
 _LINGER = 5.0  # seconds for the last words
 
 
@@ -25,6 +25,7 @@ class Wire(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._wanted = 0
+        self._unsent = bytearray()
         self._arrived: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
@@ -83,8 +84,13 @@ class Wire(asyncio.Protocol):
         return not (self._gone or self._ended)
 
     async def read(self, size: int) -> bytes:
-        """Exactly so many bytes; raises `Gone` where the client leaves before them."""
+        """Exactly so many bytes; raises `Gone` where the client leaves before them.
+
+        What was written is sent before the client is waited for.
+        """
         self._wanted = size
+        if len(self._buffer) < size:
+            self.flush()
         while len(self._buffer) < size:
             if not self.alive or self._transport is None:
                 raise Gone
@@ -96,8 +102,15 @@ class Wire(asyncio.Protocol):
         return part
 
     def write(self, data: bytes) -> None:
-        """Send bytes, or drop them where nobody listens."""
-        if self._transport is not None and not self._gone:
+        """Write bytes, to be sent together with others that belong to them."""
+        self._unsent += data
+        if len(self._unsent) >= _FULL:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what was written, or drop it where nobody listens."""
+        data, self._unsent = self._unsent, bytearray()
+        if data and self._transport is not None and not self._gone:
             self._transport.write(data)
 
     async def drain(self) -> None:
@@ -131,6 +144,7 @@ class Wire(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection after what was written, soon where the client does not read it."""
+        self.flush()
         if self._transport is not None:
             self._transport.close()
             asyncio.get_running_loop().call_later(_LINGER, self._transport.abort)

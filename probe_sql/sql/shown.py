@@ -12,19 +12,22 @@ from probe_sql.sql.text import tokenize
 
 HIDDEN = "…"
 _LITERAL = re.compile(r"[a-z]?&?'|\$|\.?\d", re.IGNORECASE)
+_ALIAS = re.compile(r"\s+AS\s+\S+\s*$", re.IGNORECASE)
 _STARTS = {"FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "WITH"}
 _KEPT = ("GROUP BY", "WHERE", "HAVING", "ORDER BY", "LIMIT")
 
 
 def short_question(sql: str) -> str:
     """The groups of a query with its WHERE, HAVING, ORDER BY and LIMIT; all of it where it is
-    not one SELECT with groups. Comments and the accuracy clause are left out."""
+    not one SELECT with groups. Comments and the accuracy clause are left out, and a group that is
+    named by its place in the SELECT list is shown as what stands there."""
     try:
         tokens = tokenize(sql)
     except ProbeError:
         return " ".join(sql.split())
     clauses: dict[str, list[str]] = {}
     current, depth, end = "SELECT", 0, 0
+    listed = [""]
     whole: list[str] = []
     for index, token in enumerate(tokens):
         depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
@@ -39,14 +42,32 @@ def short_question(sql: str) -> str:
             clauses.setdefault(current, [])
             continue
         clauses.setdefault(current, []).append(gap + piece)
+        if current == "SELECT" and index:
+            if depth == 0 and piece == ",":
+                listed.append("")
+            else:
+                listed[-1] += gap + piece
     if not clauses.get("GROUP BY") or tokens[0].text.upper() != "SELECT":
         return " ".join("".join(whole).split())
+    clauses["GROUP BY"] = _by_name(clauses["GROUP BY"], listed)
     parts = [
         ("" if name == "GROUP BY" else f"{name} ") + "".join(clauses[name]).strip()
         for name in _KEPT
         if clauses.get(name)
     ]
     return " ".join(" ".join(parts).split())
+
+
+def _by_name(groups: list[str], listed: list[str]) -> list[str]:
+    """The pieces of GROUP BY, with what stands in the SELECT list for each place in it."""
+    found = []
+    for before, piece, after in zip([",", *groups], groups, [*groups[1:], ","], strict=False):
+        place = piece.strip()
+        alone = before.strip() == after.strip() == "," and place.isdecimal()
+        if alone and len(place) < 5 and 0 < int(place) <= len(listed):
+            piece = f" {_ALIAS.sub('', listed[int(place) - 1]).strip()}"
+        found.append(piece)
+    return found
 
 
 def without_literals(sql: str) -> str:

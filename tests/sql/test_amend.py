@@ -62,6 +62,9 @@ def test_an_option_that_is_none_is_an_error() -> None:
          "ward HAVING count(*) > 5 ORDER BY 1 LIMIT 3"),
         ("WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) SELECT * FROM a"),
         ("SELECT (SELECT 1 FROM t GROUP BY 1) AS x", "SELECT (SELECT 1 FROM t GROUP BY 1) AS x"),
+        ("SELECT f(a, 1) AS x, b, count(*) FROM t GROUP BY 1, 2, c HAVING count(*) > 1",
+         "f(a, 1), b, c HAVING count(*) > 1"),
+        (f"SELECT a FROM t GROUP BY 2, {9 * '9'}, {5000 * '9'}", f"2, {9 * '9'}, {5000 * '9'}"),
         ("it's", "it's"),
     ],
 )  # fmt: skip

@@ -190,7 +190,7 @@ _Written = Callable[[Scalar], bytes]
 
 
 def _writer(owners: Mapping[str, bytes]) -> _Written:
-    return lambda scalar: expression(scalar.ast, owners)
+    return lambda scalar: scalar.written(owners)
 
 
 def _fields(value: Figure | Part, without: Sequence[str]) -> Value:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from probe_sql.sql.scalar import data_type, integer_literal
+from probe_sql.sql.scalar import integer_literal
+from probe_sql.sql.type_nodes import data_type
 
 
 def name(text: str, quoted: bool = False) -> exp.Identifier:

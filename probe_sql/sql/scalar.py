@@ -8,15 +8,16 @@ NULL, casts are TRY_CAST. The analyst's own text never reaches the database.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
-from functools import lru_cache
 
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
 from probe_sql.sql.canonical import expression
+from probe_sql.sql.type_nodes import data_type
 from probe_sql.types import BOOLEAN, DOUBLE, Kind, SqlType, parse_type
 
 UNKNOWN = SqlType(Kind.OTHER, "UNKNOWN")
@@ -25,6 +26,7 @@ _BIGINT_LIMIT = 2**63 - 1
 _HUGE_LIMIT = 2**126
 _CONVERTED = 2**49  # one part in so many: the error of converting a number to DOUBLE
 
+_Form = tuple[Mapping[str, bytes], bytes]  # what owns the columns, and what is written then
 Constant = Fraction | str | bool | date | datetime
 CLAMP = "clamp"  # on a CASE that moves a value between two ends
 STEPS = "steps"  # on an expression that takes whole steps: its `Steps`
@@ -62,6 +64,7 @@ class Scalar:
     private: bool = False
     constant: Constant | None = None
     _identity: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    _written: _Form | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.ast.meta[TYPE] = self.type
@@ -76,6 +79,14 @@ class Scalar:
             object.__setattr__(self, "_identity", expression(self.ast))
         assert self._identity is not None
         return self._identity
+
+    def written(self, owners: Mapping[str, bytes]) -> bytes:
+        """Write it down between queries, with columns by what owns them; the last is kept."""
+        kept = self._written
+        if kept is None or kept[0] != owners:
+            kept = owners, expression(self.ast, owners)
+            object.__setattr__(self, "_written", kept)
+        return kept[1]
 
     @property
     def known(self) -> bool:
@@ -160,16 +171,6 @@ def integer_literal(value: int) -> exp.Expr:
 def double_literal(value: Fraction) -> exp.Expr:
     """A public number as the DOUBLE nearest to it."""
     return cast_to(exp.Literal.string(repr(float(value))), "DOUBLE")
-
-
-@lru_cache(maxsize=512)
-def _known_type(name: str, dialect: str) -> exp.DataType:
-    return exp.DataType.build(name, dialect=dialect)
-
-
-def data_type(name: str, dialect: str = "duckdb") -> exp.DataType:
-    """A new node of a type, by its name in a dialect."""
-    return _known_type(name, dialect).copy()
 
 
 def cast_to(node: exp.Expr, name: str) -> exp.Expr:

@@ -67,6 +67,7 @@ class Instance:
         self._released: set[str] = set()  # tables of what was released before, by name
         self._latest: tuple[Scan, Domain] | None = None
         self._texts: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)
+        self._last: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)  # by which scan it is
 
     def attempt(self, work: Callable[[Connection], T]) -> T | Failure:
         """The result of `work`, or how it failed."""
@@ -147,7 +148,12 @@ class Instance:
 
         A scan is kept beside its text, since some parts go by which object they are.
         """
-        return self._texts.of((what, made_of(scan)), lambda: (scan, write()))[1]
+
+        def found() -> tuple[Scan, list[str]]:
+            kept = self._texts.of((what, made_of(scan)), lambda: (scan, write()))
+            return scan, kept[1]
+
+        return self._last.of((what, id(scan)), found)[1]
 
     def key_values(self, scan: Scan, domain: Domain) -> list[list[Any]] | None:
         """Every key of the domain in its order, where that is all that an answer shows beside

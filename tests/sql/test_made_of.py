@@ -17,7 +17,7 @@ from probe_sql.policy.keys import ListKeys
 from probe_sql.policy.model import PublicTable, Table
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.scan.render import render_domain, render_keys
-from probe_sql.sql.canonical import made_of
+from probe_sql.sql.canonical import expression, made_of
 from probe_sql.types import BIGINT, DOUBLE, VARCHAR, parse_type
 from tests.engines.statements import QUERIES
 from tests.examples.hospital import policy
@@ -172,3 +172,17 @@ def parts(value: object) -> Iterator[tuple[object, str]]:
             if field.init and field.name != "span" and not isinstance(inner, Span):
                 yield value, field.name
                 yield from parts(inner)
+
+
+def test_the_form_that_is_kept_of_an_expression_is_that_of_its_owners() -> None:
+    """One expression is asked for again and again, as columns of one owner and of another."""
+    value = scan(WARD.format("WHERE age * 2 > 5", "count(*) > 5")).relation.where[0]
+    owners = [{"t": name} for name in (b"one", b"other", b"one")]
+    owners += [{"t": b"one", "p1": b"public"}]
+    forms = {}
+    for _ in range(2):
+        for each in owners:
+            assert value.written(each) == expression(value.ast, each)
+            forms[each["t"]] = value.written(each)
+    assert len(set(forms.values())) == 2
+    assert value.at(None).identity == value.identity == expression(value.ast)

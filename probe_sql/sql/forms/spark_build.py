@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from probe_sql.sql import build
 from probe_sql.sql.build import call, case
-from probe_sql.sql.scalar import data_type
+from probe_sql.sql.type_nodes import data_type
 from probe_sql.types import Kind, SqlType, parse_type
 
 # Spark's integers are signed: an unsigned type is held by the next wider one.

@@ -15,7 +15,7 @@ from typing import Any
 from probe_sql.accuracy import DEFAULT_FDR, PAPER_FPR, UNBOUNDED, Accuracy
 from probe_sql.algorithms import BEYOND, NAMES
 from probe_sql.errors import AccuracyError
-from probe_sql.text import normal_name
+from probe_sql.text import normal_name, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,23 @@ class Option:
         if self.kind == "choice":
             if isinstance(value, str) and value.lower() in self.choices:
                 return value.lower()
+            near = suggest(value, self.choices) if isinstance(value, str) else None
             raise AccuracyError(
                 f"{self.name} = {value!r} is not one of {', '.join(self.choices)}",
-                fix=f"{self.name} = '{self.choices[0]}'",
+                instead=f"{self.name} = '{near or getattr(Accuracy(), self.name)}'",
             )
         if self.kind == "flag":
             if isinstance(value, bool):
                 return value
-            raise AccuracyError(f"{self.name} must be true or false", fix=f"{self.name} = false")
+            raise AccuracyError(
+                f"{self.name} must be true or false", instead=f"{self.name} = false"
+            )
         if self.kind == "margin" and isinstance(value, str):
             return _share(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise AccuracyError(f"{self.name} must be a number", fix=self._example())
+            raise AccuracyError(f"{self.name} must be a number", instead=self._example())
         if self.kind == "integer" and not isinstance(value, int):
-            raise AccuracyError(f"{self.name} must be a whole number", fix=self._example())
+            raise AccuracyError(f"{self.name} must be a whole number", instead=self._example())
         try:
             number = value if self.kind == "integer" else float(value)
         except OverflowError:
@@ -63,7 +66,7 @@ class Option:
             raise AccuracyError(
                 f"{self.name} = {value} is out of range ({self.low:g}, {self.high:g}{end}",
                 why=self.meaning,
-                fix=self._example(),
+                instead=self._example(),
             )
         return number
 

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING count(*) > 10 WITH ACCURACY (algorit
 --   error: AccuracyError
 --   what: algorithm = 'guess' is not one of naive, apex, probe, probe-naive, probe-ent, ladder
 --   at: algorithm = 'guess'
---   fix: algorithm = 'naive'
+--   fix: write algorithm = 'ladder'

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING count(*) > 10 WITH ACCURACY (steps =
 --   error: AccuracyError
 --   what: steps must be a whole number
 --   at: steps = 2.5
---   fix: steps = 4
+--   fix: write steps = 4

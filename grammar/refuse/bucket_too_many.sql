@@ -5,4 +5,4 @@ SELECT floor(weight * 1000) AS w FROM stays GROUP BY w HAVING count(*) > 10
 --   error: Refused
 --   what: w has 300,003 buckets
 --   at: floor(weight * 1000)
---   fix: make them wider, as floor(weight / 10) * 10 does
+--   fix: make them wider, as floor(weight / 20) * 20 does

@@ -5,4 +5,4 @@ SELECT ward, certain(ward) FROM stays GROUP BY ward HAVING count(*) > 10;
 --   error: SqlError
 --   what: certain() takes nothing
 --   at: certain(ward)
---   fix: certain()
+--   fix: write certain()

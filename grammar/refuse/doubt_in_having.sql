@@ -5,4 +5,4 @@ SELECT ward, count(*) AS n FROM stays GROUP BY ward HAVING margin(n) < 5;
 --   error: Refused
 --   what: margin stands by itself in the SELECT list
 --   at: margin(n)
---   fix: SELECT count(*), margin(count(*))
+--   fix: SELECT n, margin(n)

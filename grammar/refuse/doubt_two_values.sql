@@ -5,4 +5,4 @@ SELECT ward, count(*), margin(count(*), 0.9) FROM stays GROUP BY ward HAVING cou
 --   error: SqlError
 --   what: margin takes one value of the SELECT list
 --   at: margin(count(*), 0.9)
---   fix: SELECT count(*), margin(count(*))
+--   fix: write margin(count(*))

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING list(age) IS NOT NULL
 --   error: Refused
 --   what: HAVING takes no IS NULL
 --   at: list(age) IS NOT NULL
---   fix: compare a count with 0: count(age) = 0
+--   fix: write count(age) > 0

@@ -5,4 +5,4 @@ SELECT ward FROM stays GROUP BY ward HAVING sum(steps * steps * steps) > 10
 --   error: Refused
 --   what: the bounds of this sum are too wide for exact integers
 --   at: steps * steps * steps
---   fix: declare tighter bounds, a smaller scale or a coarser granularity
+--   fix: the data owner can declare tighter bounds, or a coarser granularity; or bound it, with numbers that you know: LEAST(GREATEST(..., low), high)

@@ -5,4 +5,4 @@ SELECT ward FROM stays WHERE born = '2020-02-30' GROUP BY ward HAVING count(*) >
 --   error: SqlError
 --   what: '2020-02-30' is not a valid date
 --   at: '2020-02-30'
---   fix: '2020-03-01' for a date, '2020-03-01 08:30:00' for a timestamp
+--   fix: a date is written 'YYYY-MM-DD', a timestamp 'YYYY-MM-DD HH:MM:SS'

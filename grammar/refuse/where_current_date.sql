@@ -5,4 +5,4 @@ SELECT ward FROM stays WHERE born < current_date GROUP BY ward HAVING count(*) >
 --   error: Refused
 --   what: current_date is not allowed here
 --   at: current_date
---   fix: write the date: DATE '2020-03-01'
+--   fix: write the date: DATE 'YYYY-MM-DD'

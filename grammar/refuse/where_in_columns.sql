@@ -5,4 +5,4 @@ SELECT ward FROM stays WHERE age IN (zone, grade) GROUP BY ward HAVING count(*) 
 --   error: SqlError
 --   what: IN takes a list of literals
 --   at: zone
---   fix: write = and OR
+--   fix: write each with =, and OR between

@@ -4,5 +4,5 @@ SELECT ward FROM stays WHERE born + INTERVAL '1' DAY > admitted GROUP BY ward HA
 -- expect:
 --   error: Refused
 --   what: an interval is added to a column
---   at: born + INTERVAL '1' DAY
---   fix: move the constant that it is compared with, or use date_diff
+--   at: born + INTERVAL '1' DAY > admitted
+--   fix: write date_diff('second', born, admitted) < 86400

@@ -4,5 +4,5 @@ SELECT ward FROM stays WHERE born > DATE '2020-01-01' - INTERVAL '1 fortnight' G
 -- expect:
 --   error: SqlError
 --   what: this interval cannot be read
---   at: '2020-01-01' - INTERVAL '1 fortnight'
+--   at: DATE '2020-01-01' - INTERVAL '1 fortnight'
 --   fix: INTERVAL '90' DAY, INTERVAL 3 MONTH, INTERVAL '1 year 2 days'

@@ -5,3 +5,4 @@ SELECT ward FROM stays WHERE age GROUP BY ward HAVING count(*) > 10
 --   error: SqlError
 --   what: a condition needs a boolean, and this is an integer
 --   at: age
+--   fix: compare it with a value

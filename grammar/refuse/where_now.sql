@@ -5,4 +5,4 @@ SELECT ward FROM stays WHERE seen < now() GROUP BY ward HAVING count(*) > 10
 --   error: Refused
 --   what: current_timestamp is not allowed here
 --   at: now()
---   fix: write it: TIMESTAMP '2020-03-01 00:00:00'
+--   fix: write it: TIMESTAMP 'YYYY-MM-DD HH:MM:SS'

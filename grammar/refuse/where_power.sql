@@ -5,4 +5,4 @@ SELECT ward FROM stays WHERE power(age, 400) > 1 GROUP BY ward HAVING count(*) >
 --   error: Refused
 --   what: power is not allowed here
 --   at: power(age, 400)
---   fix: multiply: x * x
+--   fix: a power from 1 to 4, written as a number

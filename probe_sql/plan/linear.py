@@ -204,7 +204,7 @@ def _nonlinear(what: str, span: Span | None, fix: str | None = None) -> Refused:
     return Refused(
         f"HAVING cannot use {what}",
         why="it is not a sum over rows, and only those have a known sensitivity to one row",
-        fix=fix or "multiply out: SUM(a) > 2 * SUM(b) instead of a product or nested ratio",
+        fix=fix or "compare each aggregate with a number, and write AND or OR between",
         span=span,
     )
 

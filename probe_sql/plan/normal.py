@@ -246,7 +246,8 @@ class Normaliser:
         if delta > INTEGER_LIMIT:
             raise Refused(
                 "the bounds of this condition are too wide for exact integers",
-                fix="declare tighter bounds or a coarser granularity",
+                fix="the data owner can declare tighter bounds; or bound what is summed, with "
+                "numbers that you know: LEAST(GREATEST(..., low), high)",
             )
         multiplied = tuple(
             (t.coefficient, t.tally, b"" if t.multiplier is None else t.multiplier.scalar.identity)

@@ -122,7 +122,8 @@ def integer_bounds(value: Scalar, where: str) -> tuple[Fraction, int, int]:
         raise Refused(
             "the bounds of this sum are too wide for exact integers",
             why=f"one row may add at most {limit:,} steps of the grid",
-            fix="declare tighter bounds, a smaller scale or a coarser granularity",
+            fix="the data owner can declare tighter bounds, or a coarser granularity; or bound it, "
+            "with numbers that you know: LEAST(GREATEST(..., low), high)",
             span=value.span,
         )
     return grid, low, high

@@ -29,7 +29,7 @@ from probe_sql.sql.functions.arguments import require
 from probe_sql.sql.rounded import MIRROR, asked, rounding, without_nullif
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
-from probe_sql.sql.unsupported import check_parts
+from probe_sql.sql.unsupported import check_parts, null_test
 from probe_sql.text import normal_name
 from probe_sql.types import Kind, parse_type
 
@@ -108,12 +108,7 @@ class Aggregates:
         if target is not None:
             return self.condition(target, negated)
         if isinstance(node, exp.Is):
-            raise Refused(
-                "HAVING takes no IS NULL",
-                why="an aggregate is NULL where no row counts, and that is a count to compare",
-                fix=f"compare a count with 0: count({_inside(node.this)}) = 0",
-                span=span,
-            )
+            raise null_test(node, self.source)
         raise Refused(
             f"HAVING takes comparisons of aggregates, not {text_of(node)[:60]}",
             why="each condition must be an aggregate beside a number",
@@ -392,10 +387,11 @@ class Aggregates:
             key = node.this.key if isinstance(node, exp.IgnoreNulls) else node.key
             name = str(node.this).lower() if isinstance(node, exp.Anonymous) else key
             if is_doubt(node):
+                shown = ", ".join(text_of(one) for one in node.expressions[:1])
                 return Refused(
                     f"{name} stands by itself in the SELECT list",
                     why="it says how sure a released value is",
-                    fix=f"SELECT count(*), {name}(count(*))",
+                    fix=f"SELECT {shown}, {name}({shown})" if shown else f"SELECT {name}()",
                     span=span,
                 )
             exact = isinstance(node, exp.ApproxDistinct)
@@ -418,12 +414,6 @@ class Aggregates:
             fix="use linear arithmetic, or a CASE inside the aggregate",
             span=span,
         )
-
-
-def _inside(node: exp.Expr) -> str:
-    """What an aggregate is taken of, as text."""
-    inner = node.this if isinstance(node, exp.AggFunc) and isinstance(node.this, exp.Expr) else node
-    return text_of(inner)[:60]
 
 
 def holds_aggregate(node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> bool:

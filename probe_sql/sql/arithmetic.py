@@ -186,8 +186,9 @@ def integer_divide(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     """`a // b` and `a % b` on integers; NULL where b is zero."""
     for value in (a, b):
         if value.known and value.type.kind is not Kind.INTEGER:
+            quotient = "floor(...) of the quotient by /, or " if op == "//" else ""
             raise Refused(
-                f"{op} is for integers", fix="use floor(a / b), or cast to BIGINT", span=value.span
+                f"{op} is for integers", fix=f"{quotient}CAST it to BIGINT", span=value.span
             )
     if b.constant == 0:
         raise SqlError("division by zero", why="the result is always NULL", span=span)

@@ -164,11 +164,10 @@ class _Splitter:
             return self._set_operation(node, env, inline)
         if isinstance(node, exp.Select):
             return self._select(node, env, name, inline)
-        raise Refused(
-            f"{type(node).__name__.upper()} is not a query that can be answered",
-            fix="SELECT ... FROM ...",
-            span=self._source.span(node),
-        )
+        word = "a table" if isinstance(node, exp.Table) else type(node).__name__.upper()
+        raise Refused(f"{word} in parentheses is not a query that can be answered",
+                      fix="leave the parentheses out, and write joins one after another",
+                      span=self._source.span(node))  # fmt: skip
 
     def _set_operation(self, node: exp.SetOperation, env: _Env, inline: bool) -> _Part:
         own = self._ctes(node, env)

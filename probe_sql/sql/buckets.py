@@ -27,6 +27,7 @@ from probe_sql.sql.scope import column_scalar
 from probe_sql.types import Kind, SqlType
 
 MAX_BUCKETS = 10_000  # of one key
+_FEW_BUCKETS = 20  # of a width that is proposed
 _SPELT = 10**15  # a count from here on is not written out
 _POINT = exp.column("point")
 _MONOTONE = ("floor", "ceil", "round", "least", "greatest")  # in one argument
@@ -101,7 +102,7 @@ def bucketed(
         raise Refused(
             f"{name} has {f'{count:,}' if count < _SPELT else 'far too many'} buckets",
             why=f"every bucket is measured, at most {MAX_BUCKETS:,} of one expression",
-            fix=f"make them wider, as floor({column.name} / 10) * 10 does",
+            fix=_wider(node.sql(dialect="duckdb"), column),
             span=scalar.span,
         )
     image = value.ast.copy()
@@ -178,13 +179,35 @@ def _monotone(node: exp.Expr) -> bool:
     return False
 
 
+def _steps(column: Column) -> str:
+    """A column in steps of 1, 2 or 5 times a power of ten, at most some 20 between its bounds."""
+    assert column.bounds is not None
+    low, high = (Fraction(end) for end in column.bounds)
+    least = math.floor(math.log10(float(high - low) or 1.0)) - 2
+    width = next(
+        digit * Fraction(10) ** power
+        for power in range(least, least + 4)
+        for digit in (1, 2, 5)
+        if (high - low) / (digit * Fraction(10) ** power) <= _FEW_BUCKETS
+    )
+    text = format(Decimal(width.numerator) / width.denominator, "f")
+    return column.name if text == "1" else f"floor({column.name} / {text}) * {text}"
+
+
+def _wider(written: str, column: Column) -> str:
+    """What has fewer buckets: wider ones of a bounded column, else an expression with ends."""
+    if column.bounds is not None:
+        return f"make them wider, as {_steps(column)} does"
+    return f"bound it, with numbers that you know: LEAST(GREATEST({written}, low), high)"
+
+
 def no_keys(column: Column, type_: SqlType, table: str, span: Span | None) -> SqlError:
     """What is raised where neither the policy nor the text tells the groups."""
     fix = f"add to the policy: [tables.{table}.columns]  {column.name} = {{ keys = [...] }}"
     if type_.numeric and column.bounds is None:
         fix += ", or bounds = [low, high] for buckets"
     elif column.bounds is not None:
-        fix += f"; or make buckets: GROUP BY floor({column.name} / 10) * 10"
+        fix += f"; or make buckets: GROUP BY {_steps(column)}"
     return SqlError(
         f"the column {column.name!r} has no declared keys, so it cannot be grouped by",
         why="keys read off the data would reveal which values occur",

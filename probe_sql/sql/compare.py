@@ -141,7 +141,11 @@ def membership(value: Scalar, options: list[Scalar], span: Span | None) -> Scala
     coerced = [coerce(option, value.type) for option in options]
     for option in coerced:
         if not option.is_constant and option.type.kind is not Kind.NULL:
-            raise SqlError("IN takes a list of literals", fix="write = and OR", span=option.span)
+            raise SqlError(
+                "IN takes a list of literals",
+                fix="write each with =, and OR between",
+                span=option.span,
+            )
         common(value, option, option.span or span)
     subject = paren(value.ast)
     if value.type.kind is Kind.FLOAT:

@@ -42,14 +42,15 @@ def bind_doubt(
             raise SqlError(
                 "certain() takes nothing",
                 why="it says of a whole group whether it is certain to satisfy the condition",
-                fix="certain()",
+                instead="certain()",
                 span=source.span(node),
             )
         return Output(name, "doubt", doubt=Doubt(part))
     if len(node.expressions) != 1:
         raise SqlError(
             f"{part} takes one value of the SELECT list",
-            fix=f"SELECT count(*), {part}(count(*))",
+            fix=None if node.expressions else f"{part}(...) of a value that the SELECT list shows",
+            instead=f"{part}({text_of(node.expressions[0])})" if node.expressions else None,
             span=source.span(node),
         )
     [value] = node.expressions

@@ -13,7 +13,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.sql import literals
+from probe_sql.sql import literals, moments
 from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate, small_power
 from probe_sql.sql.casts import cast
 from probe_sql.sql.choice import choice, coalesced
@@ -21,11 +21,10 @@ from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import FUNCTIONS, apply_function
 from probe_sql.sql.functions.arguments import constant_text, require
 from probe_sql.sql.functions.row import Row
-from probe_sql.sql.moments import between_timestamps, difference, interval, moved, whole_days
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.texts import joined
-from probe_sql.sql.unsupported import check_parts, unknown
+from probe_sql.sql.unsupported import check_copies, check_parts, unknown
 from probe_sql.sql.widths import width_bucket
 from probe_sql.text import normal_name
 from probe_sql.types import Kind
@@ -54,11 +53,15 @@ class Expressions:
         """The scalar of a node, or `SqlError`/`Refused` with its span."""
         span = self.source.span(node)
         handler = _HANDLERS.get(type(node))
-        if handler is not None:
-            return handler(self, node, span)
-        if type(node) in _CALLS:
-            return self._call(node, _CALLS[type(node)], span)
-        raise unknown(node, self.source, span)
+        if handler is None and type(node) not in _CALLS:
+            raise unknown(node, self.source, span)
+        if handler is None:
+            value = self._call(node, _CALLS[type(node)], span)
+        else:
+            value = handler(self, node, span)
+        if isinstance(node, exp.Func | exp.Between) and not isinstance(node, exp.Connector):
+            check_copies(node, value.ast, span)
+        return value
 
     def beside(self, node: exp.Expr) -> Scalar:
         """What a value is compared with; a text in double quotes, where no column is like it."""
@@ -88,8 +91,9 @@ def _comparison(op: str) -> Handler:
     def apply(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
         check_parts(node, ("this", "expression"), binder.source, op)
         raw = replace(binder, clamped=False)
+        moments.refuse_moved_column(op, node.this, node.expression, span)
         if isinstance(node.expression, exp.Interval) and isinstance(node.this.unnest(), exp.Sub):
-            raise between_timestamps(op, node.this.unnest(), node.expression, span)
+            raise moments.between_timestamps(op, node.this.unnest(), node.expression, span)
         return compare(op, raw.bind(node.this), raw.beside(node.expression), span)
 
     return apply
@@ -102,17 +106,17 @@ def _arithmetic(op: str) -> Handler:
         if op == "+" and isinstance(left, exp.Interval):
             left, right = right, left
         if op in "+-" and isinstance(right, exp.Interval):
-            by = interval(right, span)
-            return moved(binder.bind(left), by if op == "+" else -by, span)
+            by = moments.interval(right, span)
+            return moments.moved(binder.bind(left), by if op == "+" else -by, span)
         first, last = binder.bind(left), binder.bind(right)
         if op == "-" and first.type.temporal and last.type.temporal:
             ends = [side.sql(dialect="duckdb") for side in (node.expression, node.this)]
-            return difference(first, last, ends, span)
+            return moments.difference(first, last, ends, span)
         if op == "+" and first.type.kind is last.type.kind is Kind.TEXT:
             return joined(first, last, span)
-        days = whole_days(first, last) if op in "+-" else None
+        days = moments.whole_days(first, last) if op in "+-" else None
         if days is not None:
-            return moved(first, days if op == "+" else -days, span)
+            return moments.moved(first, days if op == "+" else -days, span)
         return arithmetic(op, first, last, span)
 
     return apply
@@ -125,8 +129,8 @@ def _shift(sign: int) -> Handler:
         inner = node.expression
         if not isinstance(inner, exp.Interval):
             inner = exp.Interval(this=inner, unit=node.args.get("unit"))
-        by = interval(inner, span)
-        return moved(binder.bind(node.this), by if sign > 0 else -by, span)
+        by = moments.interval(inner, span)
+        return moments.moved(binder.bind(node.this), by if sign > 0 else -by, span)
 
     return apply
 
@@ -312,12 +316,11 @@ def _width_bucket(binder: Expressions, node: exp.Expr, span: Span | None) -> Sca
     parts = ("this", "min_value", "max_value", "num_buckets")
     check_parts(node, parts, binder.source, "width_bucket")
     given = [node.args.get(part) for part in parts]
+    called = f"width_bucket({node.this.sql(dialect='duckdb')}, low, high, buckets)"
     if None in given:
-        raise SqlError(
-            "width_bucket takes 4 arguments", fix="width_bucket(age, 0, 100, 10)", span=span
-        )
+        raise SqlError("width_bucket takes 4 arguments", fix=called, span=span)
     value, low, high, count = (binder.bind(part) for part in given if part is not None)
-    return width_bucket(value, low, high, count, span)
+    return width_bucket(value, low, high, count, called, span)
 
 
 def _log(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
@@ -327,7 +330,8 @@ def _log(binder: Expressions, node: exp.Expr, span: Span | None) -> Scalar:
     names = {None: "log10", "10": "log10", "2": "log2"}
     key = base.this if isinstance(base, exp.Literal) else base
     if key not in names:
-        raise Refused("log takes the base 2 or 10", fix="ln(x) / ln(base)", span=span)
+        ratio = " / ".join(f"ln({part.sql(dialect='duckdb')})" for part in (value, base) if part)
+        raise Refused("log takes the base 2 or 10", instead=f"({ratio})", span=span)
     return apply_function(names[key], [binder.bind(value)], span)
 
 

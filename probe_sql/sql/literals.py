@@ -79,7 +79,7 @@ def temporal(value: str, type_: SqlType, span: Span | None) -> Scalar:
         pass
     raise SqlError(
         f"{value!r} is not a valid {type_.kind}",
-        fix="'2020-03-01' for a date, '2020-03-01 08:30:00' for a timestamp",
+        fix="a date is written 'YYYY-MM-DD', a timestamp 'YYYY-MM-DD HH:MM:SS'",
         span=span,
     )
 
@@ -90,7 +90,7 @@ def moment(value: date | datetime, span: Span | None) -> Scalar:
         raise SqlError(
             "this timestamp has a time zone",
             why="the columns of a TIMESTAMP have none, and an offset is never ignored",
-            fix="write it without one: '2020-03-01 08:30:00'",
+            instead=f"'{value.replace(tzinfo=None).isoformat(sep=' ')}'",
             span=span,
         )
     type_ = TIMESTAMP if isinstance(value, datetime) else DATE

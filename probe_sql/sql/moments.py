@@ -19,6 +19,7 @@ from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals
 from probe_sql.sql.functions import apply_function
 from probe_sql.sql.literals import moment
+from probe_sql.sql.rounded import MIRROR
 from probe_sql.sql.scalar import Scalar
 from probe_sql.types import Kind
 
@@ -81,13 +82,15 @@ def _unread(span: Span | None) -> SqlError:
 def moved(value: Scalar, by: Interval, span: Span | None) -> Scalar:
     """A date or timestamp of the query, moved; a date stays one where it is moved by whole days."""
     start = value.constant
-    if not isinstance(start, date):
-        raise Refused(
-            "an interval is added to a column",
-            why="for some row the sum could leave the range of dates, and fail for it",
-            fix="move the constant that it is compared with, or use date_diff",
+    if isinstance(start, str):
+        raise SqlError(
+            "a text is moved by an interval",
+            why="whether it is a date or a timestamp decides what comes of it",
+            fix="write DATE or TIMESTAMP before it",
             span=span,
         )
+    if not isinstance(start, date):
+        raise _column_moved(None, span)
     try:
         if by.months:
             start = _months_later(start, by.months)
@@ -96,6 +99,55 @@ def moved(value: Scalar, by: Interval, span: Span | None) -> Scalar:
         return moment(start + by.span, span)
     except (OverflowError, ValueError):
         raise SqlError("this date is beyond the years 1 to 9999", span=span) from None
+
+
+def _column_moved(instead: str | None, span: Span | None) -> Refused:
+    fix = "compare the column itself, with the constant moved the other way; or use date_diff"
+    return Refused(
+        "an interval is added to a column",
+        why="for some row the sum could leave the range of dates, and fail for it",
+        fix=fix if instead is None else None,
+        instead=instead,
+        span=span,
+    )
+
+
+def _typed(text: exp.Literal) -> str:
+    """A text as the moment that it says."""
+    try:
+        date.fromisoformat(text.name)
+    except ValueError:
+        return f"TIMESTAMP {text.sql(dialect='duckdb')}"
+    return f"DATE {text.sql(dialect='duckdb')}"
+
+
+def refuse_moved_column(op: str, left: exp.Expr, right: exp.Expr, span: Span | None) -> None:
+    """Refuse `a > b + INTERVAL ...`, with the comparison that can stand instead where one can.
+
+    A constant is moved the other way. Between columns the seconds are counted, of which months
+    have no one number.
+    """
+    for sum_, other, way in ((left, right, op), (right, left, MIRROR.get(op, ""))):
+        moving = sum_.unnest()
+        if not isinstance(moving, exp.Add | exp.Sub) or not isinstance(
+            moving.expression, exp.Interval
+        ):
+            continue
+        if moving.this.find(exp.Column) is None:
+            continue
+        if not way:
+            raise _column_moved(None, span)
+        by = interval(moving.expression, span)
+        back = "-" if isinstance(moving, exp.Add) else "+"
+        column, beside, length = (
+            node.sql(dialect="duckdb") for node in (moving.this, other, moving.expression)
+        )
+        if other.find(exp.Column) is None:
+            typed = _typed(other) if isinstance(other, exp.Literal) else beside
+            raise _column_moved(f"{column} {way} {typed} {back} {length}", span)
+        seconds = int(by.span.total_seconds()) * (1 if isinstance(moving, exp.Add) else -1)
+        spent = f"date_diff('second', {column}, {beside}) {MIRROR[way]} {seconds}"
+        raise _column_moved(None if by.months else spent, span)
 
 
 def whole_days(start: Scalar, days: Scalar) -> Interval | None:
@@ -127,6 +179,7 @@ def between_timestamps(op: str, spent: exp.Sub, length: exp.Interval, span: Span
     return Refused(
         "the difference of two timestamps is written with date_diff",
         why="an interval has no one length that could be compared",
+        fix=f"count months: date_diff('month', {ends})" if by.months else None,
         instead=None if by.months else f"date_diff('second', {ends}) {op} {seconds}",
         span=span,
     )

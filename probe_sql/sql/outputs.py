@@ -155,7 +155,8 @@ class Outputs:
             raise SqlError(
                 "the variance of this expression has no known bounds",
                 why="without public bounds one row could change the result by any amount",
-                fix="bound it: LEAST(GREATEST(expression, 0), 100)",
+                fix="bound it, with numbers that you know: "
+                f"LEAST(GREATEST({text_of(node)}, low), high)",
                 span=self.source.span(node),
             )
         return (value.low + value.high) / 2

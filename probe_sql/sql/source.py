@@ -21,6 +21,10 @@ _UNSPANNED = frozenset(
     }
 )  # fmt: skip
 _UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+_TYPED = frozenset({"DATE", "TIMESTAMP", "TIME", "INTERVAL"})
+_LITERALS = frozenset({TokenType.STRING, TokenType.NUMBER})
+_OPENS = OPEN | {TokenType.CASE}
+_CLOSES = CLOSE | {TokenType.END}
 _JOINS = frozenset(
     {
         "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "ASOF",
@@ -50,9 +54,7 @@ class Source:
         first, last = self._balanced(*self._with_name(node, first, last))
         if isinstance(node, exp.Binary | exp.Is) and not _spans(node.expression):
             last = self._past_unspanned(last)
-        if isinstance(node, exp.Binary) and isinstance(node.expression, exp.Interval):
-            named = last + 1 < len(self.tokens) and self._word(last + 1).rstrip("S") in _UNITS
-            last += named
+        first, last = self._with_words(node, first, last)
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
             first, last = self._whole_query(first, last)
         if isinstance(node, exp.Join):
@@ -130,24 +132,41 @@ class Source:
             return first - 2, last
         return first, last
 
+    def _with_words(self, node: exp.Expr, first: int, last: int) -> tuple[int, int]:
+        """DATE before a text, DAY after the number of an interval, CASE before WHEN."""
+        named = last + 1 < len(self.tokens) and self._word(last + 1).rstrip("S") in _UNITS
+        if named and last > 0 and self._word(last - 1) == "INTERVAL":
+            last += 1
+        typed = first > 0 and self._word(first - 1) in _TYPED
+        if (
+            typed
+            and self.tokens[first].token_type in _LITERALS
+            and not isinstance(node, exp.Literal)
+        ):
+            first -= 1
+        if isinstance(node, exp.Case):
+            while first > 0 and self.tokens[first].token_type != TokenType.CASE:
+                first -= 1
+        return self._balanced(first, last)
+
     def _balanced(self, first: int, last: int) -> tuple[int, int]:
-        """The least range around `first` to `last` in which every parenthesis has its mate."""
+        """The least range around two tokens in which every parenthesis and CASE has its mate."""
         depth = lowest = 0
         for token in self.tokens[first : last + 1]:
-            depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+            depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
             lowest = min(lowest, depth)
         missing = -lowest
         while missing > 0 and first > 0:
             first -= 1
             kind = self.tokens[first].token_type
-            missing += (kind in CLOSE) - (kind in OPEN)
+            missing += (kind in _CLOSES) - (kind in _OPENS)
             if missing == 0 and first > 0 and self._names_call(first):
                 first -= 1
         depth -= lowest
         while depth > 0 and last + 1 < len(self.tokens):
             last += 1
             kind = self.tokens[last].token_type
-            depth += (kind in OPEN) - (kind in CLOSE)
+            depth += (kind in _OPENS) - (kind in _CLOSES)
         return first, last
 
     def _names_call(self, paren: int) -> bool:

@@ -263,9 +263,13 @@ def _query(source: Source, tokens: Sequence[Token]) -> exp.Query:
         trees = parser().parse(list(tokens), source.sql)
     except ParseError as error:
         raise _syntax_error(source, tokens, error) from None
+    except RecursionError:
+        raise Refused(
+            "the query nests too deeply to be read",
+            fix="put fewer functions and parentheses inside each other",
+        ) from None
     except (
         SqlglotError,
-        RecursionError,
         ValueError,
         IndexError,
         KeyError,

@@ -7,12 +7,17 @@ nobody pays for, so texts that multiply are refused from the expression alone, b
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.sql.build import longer, size
 from probe_sql.sql.source import Source
 
 MOST_TIMES = 64  # the longest text of a row, so many times over
+MOST_NODES = 2_000  # of an expression as it is computed
+MOST_COPIES = 20  # nodes of it for each that is written, beyond that
 MOST_EXTRA = 10_000  # characters beyond that, from the query itself
 
 # node -> what it is called, why it is refused, what to write instead; None for the usual reason
@@ -45,12 +50,12 @@ UNSUPPORTED: dict[type[exp.Expr], tuple[str, str | None, str | None]] = {
     exp.CurrentDate: (
         "current_date",
         "it depends on the clock",
-        "write the date: DATE '2020-03-01'",
+        "write the date: DATE 'YYYY-MM-DD'",
     ),
     exp.CurrentTimestamp: (
         "current_timestamp",
         "it depends on the clock",
-        "write it: TIMESTAMP '2020-03-01 00:00:00'",
+        "write it: TIMESTAMP 'YYYY-MM-DD HH:MM:SS'",
     ),
     exp.Interval: (
         "INTERVAL arithmetic",
@@ -67,7 +72,7 @@ UNSUPPORTED: dict[type[exp.Expr], tuple[str, str | None, str | None]] = {
         "patterns can be slow or fail",
         "use LIKE, starts_with or contains",
     ),
-    exp.Pow: ("power", "it can overflow", "multiply: x * x"),
+    exp.Pow: ("power", "it can overflow", "a power from 1 to 4, written as a number"),
     exp.Array: ("a list", None, None),
     exp.Struct: ("a struct", None, None),
     exp.Bracket: ("an element of a list", None, None),
@@ -103,6 +108,21 @@ def check_growth(node: exp.Expr, span: Span | None) -> None:
         )
 
 
+def check_copies(written: exp.Expr, bound: exp.Expr, span: Span | None) -> None:
+    """Refuse an expression that becomes far longer than it is written.
+
+    A guarded function writes its argument twice, so that 30 of them inside each other would be
+    written 2^30 times: nobody must be able to stop the engine with a line of text.
+    """
+    if longer(bound, MOST_NODES) and longer(bound, MOST_NODES + MOST_COPIES * size(written)):
+        raise Refused(
+            "this expression becomes too long",
+            why="functions that guard their argument write it down more than once, and nest",
+            fix="put fewer functions inside each other",
+            span=span,
+        )
+
+
 def _reach(node: exp.Expr) -> tuple[int, int]:
     """(times, extra): the result has at most `times * longest cell + extra` characters."""
     if isinstance(node, exp.Literal):
@@ -133,6 +153,31 @@ def check_parts(node: exp.Expr, allowed: tuple[str, ...], source: Source, what: 
             why="whatever is not fully understood is refused, never ignored",
             span=source.span(node),
         )
+
+
+def null_test(node: exp.Is, source: Source) -> Refused:
+    """The refusal of IS NULL in HAVING, with the count that says the same where there is one.
+
+    An aggregate is NULL where no row that it reads has a value; a count never is.
+    """
+    value, span = node.this.unnest(), source.span(node)
+    if not isinstance(node.expression, exp.Null):
+        words = "IS TRUE and IS FALSE"
+        fix, instead = "leave it out, or put NOT before the comparison", None
+    else:
+        words = "IS NULL"
+        plain = isinstance(value, exp.AggFunc) and isinstance(value.this, exp.Column)
+        written = "" if span is None else source.sql[span.start : span.end].upper()
+        sign = ">" if re.search(r"\bNOT\s*NULL\s*$", written) else "="
+        fix = "compare a count with 0, which no row may be behind"
+        instead = f"count({value.this.sql(dialect='duckdb')}) {sign} 0" if plain else None
+    return Refused(
+        f"HAVING takes no {words}",
+        why="an aggregate is NULL where no row counts, and that is a count to compare",
+        fix=fix if instead is None else None,
+        instead=instead,
+        span=span,
+    )
 
 
 def unknown(node: exp.Expr, source: Source, span: Span | None) -> Exception:

@@ -53,10 +53,10 @@ def test_decimals_are_summed_exactly(policy: Policy) -> None:
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ("x * y > 1", "bound it"),
-        ("x + y > 1", "bound it"),
-        ("least(greatest(x, -1), 1) * least(greatest(y, -1), 1) > 1", "CAST one side to DECIMAL"),
-        ("1 / x > 1", "CAST one side to DECIMAL"),
+        ("x * y > 1", "CAST both sides to DECIMAL"),
+        ("x + y > 1", "bound its parts"),
+        ("least(greatest(x, -1), 1) * least(greatest(y, -1), 1) > 1", "CAST both sides to DECIMAL"),
+        ("1 / x > 1", "CAST both sides to DECIMAL"),
         ("CAST(i AS HUGEINT) * 1e0 > 1", "fewer digits"),
         ("CAST(x AS DECIMAL(30,2)) > 1", "fewer digits"),
         ("CAST(s AS DOUBLE) > 1", "do not read the same texts"),

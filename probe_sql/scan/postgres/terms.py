@@ -34,8 +34,8 @@ from probe_sql.types import Kind, SqlType, parse_type
 
 _MOST_NODES = 4_000
 _COPYING = (exp.Anonymous, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
-_BOUND_IT = "bound it: LEAST(GREATEST(x, -1e9), 1e9)"
-_DECIMAL = "CAST one side to DECIMAL: it is exact there"
+_BOUND_IT = "bound its parts, with numbers that you know: LEAST(GREATEST(..., low), high)"
+_DECIMAL = "CAST both sides to DECIMAL: it is exact there"
 _RAISES = "PostgreSQL raises where a float overflows or vanishes, which would reveal a row"
 
 
@@ -251,8 +251,8 @@ class PostgresTranslator(Translator):
             result = floats.total(*values, isinstance(node, exp.Sub), fixed, sizes)
         if result is not None:
             return result
-        bounded = all(reach < 1e150 for reach, _ in sizes)
-        raise self._unsafe("this arithmetic on DOUBLEs", _DECIMAL if bounded else _BOUND_IT)
+        adds = not isinstance(node, exp.Mul) and any(reach >= 1e150 for reach, _ in sizes)
+        raise self._unsafe("this arithmetic on DOUBLEs", _BOUND_IT if adds else _DECIMAL)
 
     def on_div(self, node: exp.Div) -> exp.Expr:
         """Division of DOUBLEs; the divisor is NULL where it would be zero."""

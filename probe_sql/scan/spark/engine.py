@@ -359,8 +359,10 @@ def _narrow(node: exp.Expr, kinds: ExpressionTypes) -> exp.Expr | None:
     part = node
     while isinstance(part, exp.Paren | exp.Nullif):
         part = part.this
-    if isinstance(part, exp.Cast) and kinds.of(part).name == "HUGEINT":
-        part = part.this
+    if isinstance(part, exp.Cast) and (kinds.of(part).high or 0) >= 2**63:
+        part = part.this.unnest()
+    if isinstance(part, exp.Literal):
+        return part if -(2**63) <= int(part.name) < 2**63 else None
     type_ = kinds.of(part)
     if type_.kind is not Kind.INTEGER or type_.low is None or type_.high is None:
         return None

@@ -21,15 +21,7 @@ FUNCTIONS: Mapping[str, Row] = {row.name: row for row in ROWS}
 NAMES = (*(row.name for row in AGGREGATES), *FUNCTIONS)  # what completion offers
 ALIASES: Mapping[str, str] = {alias: row.name for row in ROWS for alias in row.aliases}
 
-_HINTS = {
-    "regexp_matches": "use LIKE, starts_with, ends_with or contains",
-    "regexp_full_match": "use LIKE", "similar_to": "use LIKE",
-    "power": "multiply: x * x", "pow": "multiply: x * x",
-    "now": "write the date in the query", "current_date": "write the date in the query",
-    "current_timestamp": "write the timestamp in the query",
-    "mod": "use the operator %",
-    "try": "casts and divisions give NULL by themselves",
-}  # fmt: skip
+_HINTS = {"similar_to": "use LIKE"}
 
 
 def apply_function(name: str, arguments: Sequence[Scalar], span: Span | None) -> Scalar:

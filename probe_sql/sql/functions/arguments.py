@@ -100,7 +100,7 @@ def require(value: Scalar, kind: Kind, where: str) -> Scalar:
         return cast(value, VARCHAR.name, value.span)  # '2020-03-01', which is one way to write it
     raise SqlError(
         f"{where} needs {article(SqlType(kind, str(kind)))}, and this is {article(value.type)}",
-        fix=f"CAST it to {kind.upper()}" if kind is Kind.TEXT else None,
+        fix={Kind.TEXT: "CAST it to TEXT", Kind.BOOLEAN: "compare it with a value"}.get(kind),
         span=value.span,
     )
 

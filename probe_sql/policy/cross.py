@@ -115,7 +115,7 @@ def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget 
         except AccuracyError as error:
             near = None if name in OPTIONS else suggest(str(name), OPTIONS)
             meant_by = f"did you mean {near}? Write {near} instead of {bare(str(name))}"
-            fix = meant_by if near else f"write {error.fix}"
+            fix = meant_by if near else f"write {error.instead or error.fix}"
             found.add(at, error.what, fix)
         except (OverflowError, ValueError):
             found.add(at, f"{show(value)} is out of range", f"remove {name}")
@@ -124,7 +124,7 @@ def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget 
     try:
         agreed(updated(Accuracy(), good))
     except AccuracyError as error:
-        found.add("defaults", error.what, f"write {error.fix}")
+        found.add("defaults", error.what, f"write {error.instead or error.fix}")
     epsilon = good.get("epsilon")
     if epsilon is None or budget is None:
         return

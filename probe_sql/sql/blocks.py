@@ -97,7 +97,7 @@ class _Splitter:
         self._blocks: list[Block] = []
         self._by_span: dict[tuple[Span | None, int], Block] = {}
         self._public: dict[str, None] = {}
-        self._holes = 0
+        self._holes = self._copied = 0
         self._shadow: Refused | None = None
 
     def script(self) -> Script | None:
@@ -246,11 +246,9 @@ class _Splitter:
             part = node.args.get(clause)
             inner = None if part is None else part.find(exp.Query)
             if inner is not None:
-                raise Refused(
-                    f"a subquery may not stand in {clause.upper()} of a private block",
-                    fix="put it into SELECT, WHERE or HAVING, or around the block",
-                    span=self._source.span(inner),
-                )
+                raise Refused(f"a subquery may not stand in {clause.upper()} of a private block",
+                              fix="put it into SELECT, WHERE or HAVING, or around the block",
+                              span=self._source.span(inner))  # fmt: skip
 
     # --- WITH ---
 
@@ -259,12 +257,10 @@ class _Splitter:
         if clause is None:
             return {}
         if clause.args.get("recursive"):
-            raise Refused(
-                "a recursive CTE is not supported",
-                why="it could multiply private rows without bound, or never end",
-                fix="WITH name AS (SELECT ... FROM ... WHERE ...)",
-                span=self._source.find("RECURSIVE"),
-            )
+            raise Refused("a recursive CTE is not supported",
+                          why="it could multiply private rows without bound, or never end",
+                          fix="WITH name AS (SELECT ... FROM ... WHERE ...)",
+                          span=self._source.find("RECURSIVE"))  # fmt: skip
         found: dict[str, _Cte] = {}
         for cte in clause.expressions:
             key, span = normal_name(cte.alias), self._source.span(cte.args["alias"])
@@ -291,12 +287,17 @@ class _Splitter:
         if cte.part is None:
             cte.part = self._query(cte.node.copy(), cte.env, cte.name, inline=False)
             if cte.part.kind == "rows" and cte.alias.args.get("columns"):
-                raise Refused(
-                    "a CTE with a column list is not supported over private rows",
-                    fix="name its columns with AS",
-                    span=self._source.span(cte.alias),
-                )
+                raise Refused("a CTE with a column list is not supported over private rows",
+                              fix="name its columns with AS",
+                              span=self._source.span(cte.alias))  # fmt: skip
         return cte.part
+
+    def _again(self, cte: _Cte) -> _Part:
+        """A name of WITH, written out where it is used: names that use others twice double."""
+        self._copied += sum(1 for _ in cte.node.walk())
+        if self._copied > _MOST_NODES:
+            raise Refused("a subquery is too large", fix="use names of WITH less often")
+        return self._query(cte.node.copy(), cte.env, cte.name, inline=True)
 
     def _keep_ctes(self, node: exp.Query, own: Mapping[str, _Cte], inline: bool) -> None:
         """Keep those names of WITH that are used outside."""
@@ -349,8 +350,7 @@ class _Splitter:
             item.set("this", exp.to_identifier(part.block.table))
             item.set("alias", alias)
         elif inline:
-            tree = self._query(cte.node.copy(), cte.env, cte.name, inline=True).tree
-            _replace(item, exp.Subquery(this=tree, alias=alias))
+            _replace(item, exp.Subquery(this=self._again(cte).tree, alias=alias))
 
     def _outside_expression(self, query: exp.Query, env: _Env, inline: bool) -> None:
         """A subquery in an expression of a SELECT that is outside."""
@@ -381,7 +381,7 @@ class _Splitter:
             return (hole,)
         if cte is None:
             return ()
-        again = self._query(cte.node.copy(), cte.env, cte.name, inline=True)
+        again = self._again(cte)
         if again.kind == "outside" and holds_block(again.tree):
             raise self._not_a_block(item)
         _replace(item, exp.Subquery(this=again.tree, alias=cte.alias_at(item)))

@@ -59,7 +59,7 @@ class Expressions:
             value = self._call(node, _CALLS[type(node)], span)
         else:
             value = handler(self, node, span)
-        if isinstance(node, exp.Func | exp.Between) and not isinstance(node, exp.Connector):
+        if isinstance(node, exp.Func | exp.Between | exp.Binary | exp.In):
             check_copies(node, value.ast, span)
         return value
 

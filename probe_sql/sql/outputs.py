@@ -31,6 +31,8 @@ from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
 from probe_sql.types import Kind
 
+MOST_VALUES = 500  # of the SELECT list
+
 
 @dataclass(slots=True)
 class Outputs:
@@ -47,6 +49,13 @@ class Outputs:
 
     def bind(self) -> tuple[Output, ...]:
         """The SELECT list."""
+        if len(self.items) > MOST_VALUES:
+            raise Refused(
+                f"SELECT takes at most {MOST_VALUES} values",
+                why="each pair of them is looked at, for what one row can change in both",
+                fix="ask in several queries, or GROUP BY what tells them apart",
+                span=self.source.span(self.items[MOST_VALUES]),
+            )
         for item in self.items:
             node = _bare(item)
             star = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)

@@ -19,6 +19,7 @@ from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name, suggest
 from probe_sql.types import Kind, SqlType
 
+MAX_WRITTEN = 200_000  # of all uses of derived columns in one SELECT together
 MAX_NODES = 2_000  # of a derived column with the definitions of all it uses
 BARE = "bare"  # on a clamped column: the column itself
 
@@ -64,6 +65,7 @@ class FromScope:
     named: dict[str, Named] = field(default_factory=dict)
     merged: dict[str, list[Named]] = field(default_factory=dict)
     _bound: dict[tuple[str, str, bool], Scalar] = field(default_factory=dict)
+    _written: int = 0  # nodes of derived columns, each time they are used
 
     def resolve(self, column: exp.Column, span: Span | None, clamped: bool) -> Scalar:
         check_parts(column, ("this", "table"), self.source, "a column name")
@@ -158,6 +160,13 @@ class FromScope:
                     span=self.source.span(node),
                 )
             self._bound[known] = value
+        self._written += sum(1 for _ in self._bound[known].ast.walk())
+        if self._written > MAX_WRITTEN:
+            raise Refused(
+                f"the column {key!r} stands for too large an expression to be used so often",
+                why="subqueries that use a column several times multiply its definition",
+                fix="use it less often, or compute it in a view that the data owner declares",
+            )
         return self._bound[known]
 
 

@@ -1,4 +1,4 @@
-"""Blocks never share a charge, whatever they have in common; what excludes itself within one does."""
+"""Blocks never share a charge; filters of one block that exclude each other do."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def test_blocks_of_rows_that_exclude_each_other_are_charged_one_by_one(
         assert answer.privacy.epsilon == pytest.approx(0.4)
         assert said == pytest.approx(0.4)
         assert db.budget.spent - before == pytest.approx(0.4)
+        assert answer.blocks is not None
         assert [one.privacy.epsilon for _, one in answer.blocks] == pytest.approx([0.2, 0.2])
 
 

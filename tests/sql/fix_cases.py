@@ -7,7 +7,7 @@ from probe_sql.scan.postgres.engine import POSTGRESQL
 from probe_sql.scan.spark.engine import SPARK
 from tests.sql.fix_case import Case, ward, where
 from tests.sql.fix_groups import AGGREGATES, GROUPED, SELECTED
-from tests.sql.fix_tables import BLOCKS, FROM, RELEASED, WHERE
+from tests.sql.fix_tables import BLOCKS, FROM, HOSTILE, RELEASED, WHERE
 
 TEN = ward("count(*) > 10")
 CLAUSE = [
@@ -124,5 +124,6 @@ ENGINES = [
 ]  # fmt: skip
 
 CASES = [
-    *AGGREGATES, *SELECTED, *GROUPED, *WHERE, *FROM, *RELEASED, *BLOCKS, *CLAUSE, *TEXTS, *ENGINES,
+    *AGGREGATES, *SELECTED, *GROUPED, *WHERE, *FROM, *HOSTILE, *RELEASED, *BLOCKS, *CLAUSE,
+    *TEXTS, *ENGINES,
 ]  # fmt: skip

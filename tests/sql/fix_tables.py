@@ -192,6 +192,27 @@ FROM = [
 ]  # fmt: skip
 
 BUSY = "WITH a AS (SELECT ward, count(*) AS n FROM stays GROUP BY ward) "
+DOUBLED = ", ".join(
+    f"a{i + 1} AS (SELECT x.ward FROM a{i} x JOIN a{i} y USING (ward))" for i in range(25)
+)
+LARGE = "(SELECT " + " + ".join(["age"] * 120) + " AS a FROM stays) q"
+# Texts of a few lines that once took the time of 2^25 steps; each is refused or planned at once.
+HOSTILE = [
+    Case("WITH a0 AS (SELECT ward FROM wards), " + DOUBLED + " SELECT count(*) FROM stays "
+         "WHERE ward IN (SELECT ward FROM a25)",
+         "WITH a0 AS (SELECT ward FROM wards) SELECT count(*) FROM stays "
+         "WHERE ward IN (SELECT ward FROM a0)"),
+    Case(f"SELECT count(*) FROM {LARGE} WHERE " + " + ".join(["a"] * 200) + " > 1",
+         f"SELECT count(*) FROM {LARGE} WHERE 200 * a > 1"),
+    Case(f"SELECT count(*) FROM {LARGE} WHERE " + " OR ".join(f"a = {n}" for n in range(2000)),
+         f"SELECT count(*) FROM {LARGE} WHERE a < 900"),
+    Case(f"SELECT {', '.join(f'count_if(age = {n})' for n in range(501))} FROM stays",
+         "SELECT floor(age / 2) * 2, count(*) FROM stays GROUP BY floor(age / 2) * 2"),
+    Case(where(" + ".join(["age"] * 240) + " > 1"), where("240 * age > 1")),
+    Case(where("width_bucket(" * 8 + "age" + ", 0, 9, 3)" * 8 + " > 1"),
+         where("width_bucket(age, 0, 9, 3) > 1")),
+]  # fmt: skip
+
 RELEASED = [
     Case(where("age > (SELECT beds FROM wards)"), where("age > (SELECT beds FROM wards LIMIT 1)"),
          released=[1, 2]),

@@ -18,11 +18,7 @@ from probe_sql import algorithms
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import VALUES, guarantees
 from probe_sql.algorithms.protocol import Algorithm
-<<<<<<< HEAD
-from probe_sql.errors import AccuracyError, BudgetExhausted, ProbeError
-=======
-from probe_sql.errors import AccuracyError, ProbeError, Refused
->>>>>>> e95e4a6 (Bound what planning a line of text may take, since names, filters and functions that double stopped it for hours)
+from probe_sql.errors import AccuracyError, BudgetExhausted, ProbeError, Refused
 from probe_sql.logic import Constant, Formula, Minimised
 from probe_sql.loss import Loss
 from probe_sql.measuring import (

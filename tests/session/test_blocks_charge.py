@@ -9,8 +9,8 @@ import pytest
 from probe_sql import Answer
 from probe_sql.plan.plan import make_plan
 from probe_sql.session import explain_only
-from tests.session.clinic import build, seeded
-from tests.sql.hospital import policy
+from tests.examples.clinic import build, seeded
+from tests.examples.hospital import policy
 
 TWO = (
     "SELECT * FROM (SELECT count(*) AS a FROM patients WHERE {}) x, "

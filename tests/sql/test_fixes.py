@@ -21,11 +21,11 @@ from probe_sql.sql.relation import _SELECT_PARTS
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.text import Statement, read
 from probe_sql.sql.unsupported import UNSUPPORTED
+from tests.examples.hospital import DATA, policy
 from tests.sql.fix_case import Case, Granted
 from tests.sql.fix_cases import CASES
 from tests.sql.fix_words import WORDS
 from tests.sql.fixing import places, places_of, watched
-from tests.sql.hospital import DATA, policy
 
 TEXT = (DATA / "hospital.toml").read_text(encoding="utf-8")
 

@@ -41,17 +41,26 @@ from probe_sql.types import Kind
 def render_scan(
     scan: Scan, pretty: bool = False, domain: str | None = None, light: bool = True
 ) -> str:
-    """SQL that returns one row for each group of the domain, in domain order.
+    """SQL that returns a row for each group with rows and each place that it has in the domain.
 
-    Columns `m0`, `m1`, ... are the measures as 64-bit integers. A `light` statement costs less and
-    may fail; the other one then gives the same integers.
+    Columns: `o`, the place, `g`, the group, and its tallies `n0`, ... as 64-bit integers. A
+    `light` statement costs less and may fail; the other one then gives the same integers.
+
+    Privacy: a group that the domain lists twice comes back twice: who reads this takes the first
+    place of each `g`, so that no row is counted in two (`vault/combining.py`).
     """
-    on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
-    ctes = aggregation(scan, domain, light=light)
-    placed = build.select(summed(scan), build.table("b", quoted=False), group=1)
-    joins = [build.join(build.subquery(placed, "a"), [on], "LEFT")]
-    scan = _by_group(scan)
-    statement = _over_domain(scan, _measures(scan), joins, ctes, domain)
+    ctes = {} if domain is not None else {"d": key_domain(scan)}
+    counted = _counted(scan, domain, light=light)
+    number = exp.Window(this=exp.Anonymous(this="row_number", expressions=[]))
+    ctes["a"] = counted.select(build.alias(number, "g"))
+    columns = [build.alias(build.column("o", "d"), "o"), build.alias(build.column("g", "a"), "g")]
+    for index, tally in enumerate(scan.tallies):
+        # Of no value it is NULL, which least and greatest skip.
+        known = exp.Coalesce(this=build.column(f"n{index}", "a"), expressions=[integer_literal(0)])
+        column = saturated(known) if tally.kind == "sum" else cast_to(known, "BIGINT")
+        columns.append(build.alias(column, f"n{index}"))
+    inside = build.join(build.table(domain or "d", "d", quoted=False), _same_keys(scan), "INNER")
+    statement = build.select(columns, build.table("a", quoted=False), joins=[inside], ctes=ctes)
     return _text(statement, pretty=pretty)
 
 
@@ -89,11 +98,9 @@ def listed_value() -> exp.Expr:
     return build.present(build.column("n0", "b"))
 
 
-def render_separate(
-    scan: Scan, pretty: bool = False, domain: str | None = None, light: bool = True
-) -> list[str]:
+def render_separate(scan: Scan, pretty: bool = False) -> list[str]:
     """One scan for each measure, as in the paper (`fuse = false`)."""
-    return [render_scan(single, pretty, domain, light) for single in separate(scan)]
+    return [render_scan(single, pretty) for single in separate(scan)]
 
 
 def separate(scan: Scan) -> list[Scan]:
@@ -109,15 +116,18 @@ def separate(scan: Scan) -> list[Scan]:
     return result
 
 
-def render_measures(scan: Scan, tallies: str, domain: str) -> str:
-    """What `render_scan` returns, made of tallies that were counted elsewhere.
-
-    `tallies` names a relation with `o`, the index of a group, and `n0`, `n1`, ...
-    """
-    on = exp.EQ(this=build.column("o", "a"), expression=build.column("o", "d"))
-    joins = [build.join(build.table(tallies, "a", quoted=False), [on], "LEFT")]
-    scan = _by_group(scan)
-    return _text(_over_domain(scan, _measures(scan), joins, {}, domain))
+def render_public(scan: Scan, domain: str | None = None) -> str | None:
+    """SQL for the public numbers `p0`, ... that measures are made with, of every group in domain
+    order: of each measure the multipliers, then the threshold of its guards. None without any."""
+    columns: list[exp.Expr] = []
+    for measure in _by_group(scan).measures:
+        columns += [_public_integer(term.multiplier) for term in measure.terms if term.multiplier]
+        if isinstance(measure.guard_threshold, Threshold):
+            columns.append(_threshold(measure.guard_threshold))
+    if not columns:
+        return None
+    named = [build.alias(column, f"p{index}") for index, column in enumerate(columns)]
+    return _text(_over_domain(_by_group(scan), named, [], {}, domain))
 
 
 def render_domain(scan: Scan, dialect: str = "duckdb") -> str:
@@ -187,9 +197,7 @@ def _over_domain(
 # --- the private side ------------------------------------------------------------------
 
 
-def aggregation(
-    scan: Scan, domain: str | None, bare: bool = True, light: bool = False
-) -> dict[str, exp.Select]:
+def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, exp.Select]:
     """The one pass over the private table, as `a`, and its groups by their index, as `b`.
 
     `a` has the keys `k0`, ... and the tallies `n0`, ... of every group, `b` the index `o` and the
@@ -197,6 +205,11 @@ def aggregation(
     Privacy: whatever keys the domain lists, `b` has one index for each group of `a`, so that
     no row is counted in two.
     """
+    return {"a": _counted(scan, domain, bare), "b": _indexed(scan, domain or "d")}
+
+
+def _counted(scan: Scan, domain: str | None, bare: bool = True, light: bool = False) -> exp.Select:
+    """The tallies of every group of the private table, by its keys."""
     rows, columns = aggregates(scan, bare, light)
     relation = scan.relation
     source: exp.Expr = build.table(relation.table.name, "t")
@@ -206,16 +219,12 @@ def aggregation(
     read = [*rows.columns, *where]
     inner = build.select(rows.columns, source, joins=_lookups(scan, read), where=where)
     group = len(scan.keys) + scan.ranked  # of a ranking, the value parts groups further
-    counted = build.select(columns, build.subquery(inner, "r"), group=group)
-    return {"a": counted, "b": _indexed(scan, domain or "d")}
+    return build.select(columns, build.subquery(inner, "r"), group=group)
 
 
 def _indexed(scan: Scan, domain: str) -> exp.Select:
     """Every group of `a` with its index in the domain: the first, should it have several."""
     keys = range(len(scan.keys))
-    on: list[exp.Expr] = [
-        exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d")) for i in keys
-    ]
     columns = [build.alias(build.column(f"k{i}", "a"), f"k{i}") for i in keys]
     columns += [build.alias(build.column("n0", "a"), "n0")] * scan.ranked
     columns.append(build.alias(exp.Min(this=build.column("o", "d")), "o"))
@@ -224,9 +233,16 @@ def _indexed(scan: Scan, domain: str) -> exp.Select:
         build.alias(exp.Min(this=build.column(f"n{i}", "a")), f"n{i}")
         for i in range(scan.ranked, len(scan.tallies))
     ]
-    inside = build.join(build.table(domain, "d", quoted=False), on, "INNER")
+    inside = build.join(build.table(domain, "d", quoted=False), _same_keys(scan), "INNER")
     source = build.table("a", quoted=False)
     return build.select(columns, source, joins=[inside], group=len(scan.keys) + scan.ranked)
+
+
+def _same_keys(scan: Scan) -> list[exp.Expr]:
+    return [
+        exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d"))
+        for i in range(len(scan.keys))
+    ]
 
 
 def summed(scan: Scan) -> list[exp.Alias]:
@@ -264,52 +280,11 @@ def scaled(value: Scalar, grid: Fraction) -> exp.Expr:
 # --- measures --------------------------------------------------------------------------
 
 
-def _count_of(index: int) -> exp.Expr:
-    column = exp.column(f"n{index}", table="a")
-    return cast_to(exp.Coalesce(this=column, expressions=[integer_literal(0)]), "HUGEINT")
-
-
-def _term(term: Term) -> exp.Expr:
-    node = _count_of(term.tally)
-    if term.multiplier is not None:
-        node = exp.Mul(this=node, expression=_public_integer(term.multiplier))
-    if term.coefficient == 1:
-        return node
-    return exp.Mul(this=exp.Paren(this=integer_literal(term.coefficient)), expression=node)
-
-
 def _public_integer(multiplier: Multiplier) -> exp.Expr:
     """A public number of the group, within its declared bounds; the low end where it is NULL."""
     value = scaled(multiplier.scalar, multiplier.grid)
     low, high = integer_literal(multiplier.low), integer_literal(multiplier.high)
-    return cast_to(_between(value, low, high), "HUGEINT")
-
-
-def _measure(measure: MeasureSql) -> exp.Expr:
-    total = _term(measure.terms[0])
-    for term in measure.terms[1:]:
-        total = exp.Add(this=total, expression=_term(term))
-    if not measure.guards:
-        return total
-    if isinstance(measure.guard_threshold, Threshold):
-        base = cast_to(_threshold(measure.guard_threshold), "HUGEINT")
-    else:
-        base = cast_to(integer_literal(measure.guard_threshold), "HUGEINT")
-    caps: list[exp.Expr] = [
-        exp.Add(
-            this=base.copy(),
-            expression=exp.Mul(this=integer_literal(measure.delta), expression=_count_of(guard)),
-        )
-        for guard in measure.guards
-    ]
-    return exp.Anonymous(this="least", expressions=[total, *caps])
-
-
-def _measures(scan: Scan) -> list[exp.Alias]:
-    return [
-        build.alias(saturated(_measure(measure)), f"m{index}")
-        for index, measure in enumerate(scan.measures)
-    ]
+    return cast_to(_between(value, low, high), "BIGINT")
 
 
 def saturated(value: exp.Expr) -> exp.Expr:

@@ -206,7 +206,8 @@ class Rows:
             counted = self._presence(steps.total)
         total = cast_to(exp.Sum(this=_only(case, condition)), "BIGINT")
         if low + high:
-            rows = exp.Count(this=_only(counted.copy(), condition))
+            again = None if condition is None else condition.copy()
+            rows = exp.Count(this=_only(counted.copy(), again))
             middle = exp.Mul(this=paren(integer_literal(low + high)), expression=rows)
             total = exp.Paren(this=exp.Add(this=total, expression=middle))
         half = exp.IntDiv(this=total, expression=integer_literal(2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,22 +14,19 @@ from probe_sql import faults
 from probe_sql.errors import InternalError
 from probe_sql.measuring import Ints
 from probe_sql.plan.identity import Surroundings, tables
-from probe_sql.plan.tally import Engine, Scan
+from probe_sql.plan.tally import Engine, Scan, Threshold
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import DUCKDB, PublicRelation
-from probe_sql.scan.render import (
-    render_measures,
-    render_ranking,
-    render_thresholds,
-)
+from probe_sql.scan.render import render_public, render_ranking, render_scan, render_thresholds
 from probe_sql.vault import refusals
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.choosing import ranking
+from probe_sql.vault.combining import combined
 from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.instance import Connection, Instance, key_columns, rendered
+from probe_sql.vault.instance import Connection, Domain, Instance, Part, key_columns
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -37,7 +34,6 @@ from probe_sql.vault.sources import Layout
 from probe_sql.vault.steady import file_marks, replaceable, steadily
 
 _CHOSEN = "probe_sql_chosen"
-_TALLIES = "probe_sql_tallies"
 
 
 class DuckDBBackend:
@@ -119,7 +115,8 @@ class DuckDBBackend:
             return ()
         with self._call() as instance:
             sql = render_thresholds(scan, domain=instance.domain(scan).table)
-            return instance.run(partial(_columns, sql=sql, prefix="t"))
+            names = [f"t{index}" for index in range(len(scan.thresholds))]
+            return instance.run(partial(_columns, sql=sql, names=names))
 
     def keys(self, scan: Scan, chosen: Ints) -> Mapping[int, Sequence[Any]]:
         """Values of the outputs that are no aggregates, by output, for the chosen groups."""
@@ -209,21 +206,27 @@ class DuckDBBackend:
                 return Exact((), domain.size, people)
             if people:
                 self._source.people.bound(table, self._source.schemas, instance)
-            light = instance.statements(scan, fuse, domain)
-            sure = partial(rendered, scan, fuse, domain, light=False)
+            parts = instance.parts(scan, fuse, domain)
+            public = [_public(instance, part.scan, domain) for part in parts]
             ranked = [render_ranking(scan, r, domain=domain.table) for r in scan.rankings]
             faults.point("vault.scan.before")
             files = replaceable(self._source.layout.private, table)
-            columns = steadily(
-                partial(_measured, instance, light, sure, ranked), partial(file_marks, files), wipe
+            found = steadily(
+                partial(_counted, instance, parts, domain, ranked),
+                partial(file_marks, files),
+                lambda tables: wipe([column for columns in tables for column in columns]),
             )
-            count = len(scan.measures)
-            rankings = [
-                ranking(columns[i : i + 3], tally, domain.size)
-                for i, tally in zip(range(count, len(columns), 3), scan.rankings, strict=True)
+            columns = [
+                column
+                for part, tallies, numbers in zip(parts, found, public, strict=False)
+                for column in combined(part.scan, domain.size, tallies, numbers)
             ]
-            exact = Exact(columns[:count], domain.size, people, rankings)
-            wipe([*columns, *(part for each in rankings for part in each)])
+            rankings = [
+                ranking(columns_, tally, domain.size)
+                for columns_, tally in zip(found[len(parts) :], scan.rankings, strict=True)
+            ]
+            exact = Exact(columns, domain.size, people, rankings)
+            wipe([*columns, *(column for one in (*found, *rankings) for column in one)])
             faults.point("vault.scan.after")
             return exact
 
@@ -245,18 +248,12 @@ class DuckDBBackend:
 
         Privacy: what comes in and goes out is exact; for the vault alone.
         """
-        names = ["o", *(f"n{index}" for index in range(len(scan.tallies)))]
         with self._call() as instance:
-            sql = render_measures(scan, _TALLIES, instance.domain(scan).table)
-
-            def work(connection: Connection) -> tuple[Ints, ...]:
-                connection.register(_TALLIES, dict(zip(names, tallies, strict=True)))
-                try:
-                    return _columns(connection, sql, "m")
-                finally:
-                    connection.unregister(_TALLIES)
-
-            return instance.run(work)
+            domain = instance.domain(scan)
+            public = _public(instance, scan, domain)
+            places, *counted = tallies
+            groups = np.arange(len(places), dtype=np.int64)
+            return combined(scan, domain.size, [places, groups, *counted], public)
 
     # --- ending -------------------------------------------------------------------------
 
@@ -274,31 +271,44 @@ class DuckDBBackend:
         return f"<{type(self).__name__}: {'closed' if self._source.pool.closed else 'open'}>"
 
 
-def _measured(
-    instance: Instance, light: Sequence[str], sure: Callable[[], list[str]], ranked: Sequence[str]
-) -> list[Ints]:
-    """The columns of all measures, then three for each ranking.
+def _counted(
+    instance: Instance, parts: Sequence[Part], domain: Domain, ranked: Sequence[str]
+) -> list[tuple[Ints, ...]]:
+    """What each scan counted, and then each ranking.
 
     Privacy: no row decides whether a light statement that fails fails the query: the sure one
     gives the same integers in its place, only later.
     """
-    columns: list[Ints] = []
-    for number, sql in enumerate(light):
-        found = instance.attempt(partial(_columns, sql=sql, prefix="m"))
+    tables: list[tuple[Ints, ...]] = []
+    for part in parts:
+        names = ["o", "g", *(f"n{index}" for index in range(len(part.scan.tallies)))]
+        found = instance.attempt(partial(_columns, sql=part.light, names=names))
         if found is Failure.OTHER:
-            found = instance.run(partial(_columns, sql=sure()[number], prefix="m"))
+            sure = render_scan(part.scan, domain=domain.table, light=False)
+            found = instance.run(partial(_columns, sql=sure, names=names))
         elif isinstance(found, Failure):
             raise scan_error(found)
-        columns += found
-    for sql in ranked:
-        columns += instance.run(partial(_columns, sql=sql, prefix="r"))
-    return columns
+        tables.append(found)
+    names = ["r0", "r1", "r2"]
+    return tables + [instance.run(partial(_columns, sql=sql, names=names)) for sql in ranked]
 
 
-def _columns(connection: Connection, sql: str, prefix: str) -> tuple[Ints, ...]:
-    """The integer columns that `sql` returns. A NULL would be a broken plan."""
+def _public(instance: Instance, scan: Scan, domain: Domain) -> tuple[Ints, ...]:
+    """The public numbers that measures are made with, of every group; reads public tables only."""
+    sql = render_public(scan, domain.table)
+    if sql is None:
+        return ()
+    count = sum(term.multiplier is not None for one in scan.measures for term in one.terms)
+    count += sum(isinstance(one.guard_threshold, Threshold) for one in scan.measures)
+    return instance.run(partial(_columns, sql=sql, names=[f"p{i}" for i in range(count)]))
+
+
+def _columns(connection: Connection, sql: str, names: Sequence[str]) -> tuple[Ints, ...]:
+    """The integer columns that `sql` returns. A NULL, or another type, would be a broken plan."""
     found = connection.execute(sql).fetchnumpy()
-    columns = tuple(found[f"{prefix}{index}"] for index in range(len(found)))
+    columns = tuple(found[name] for name in names)
     if any(np.ma.isMaskedArray(column) and column.mask.any() for column in columns):
         raise InternalError("a scan returned NULL for a group")
+    if any(column.dtype.kind != "i" for column in columns):  # wider ones come as floats
+        raise InternalError("a scan returned something else than 64-bit integers")
     return tuple(np.asarray(column, dtype=np.int64) for column in columns)

@@ -22,7 +22,7 @@ from probe_sql.scan.render import (
     render_key_sizes,
     render_keys,
     render_scan,
-    render_separate,
+    separate,
 )
 from probe_sql.sql.canonical import made_of
 from probe_sql.sql.keys import MAX_GROUPS, points
@@ -47,6 +47,14 @@ class Domain:
 
     table: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A scan, and its light statement."""
+
+    scan: Scan
+    light: str
 
 
 class Instance:
@@ -127,13 +135,15 @@ class Instance:
         if size > MAX_GROUPS:
             raise refusals.TOO_MANY_GROUPS.error(size=size, most=MAX_GROUPS)
 
-    def statements(self, scan: Scan, fuse: bool, domain: Domain) -> list[str]:
-        """Give the SQL of a scan."""
+    def parts(self, scan: Scan, fuse: bool, domain: Domain) -> list[Part]:
+        """A scan as it is run: at once, or one for each measure."""
+        scans = [] if not scan.measures else [scan] if fuse else separate(scan)
 
         def write() -> list[str]:
-            return rendered(scan, fuse, domain, light=True)
+            return [render_scan(one, domain=domain.table) for one in scans]
 
-        return self._text(("scan", fuse, domain.table), scan, write)
+        texts = self._text(("scan", fuse, domain.table), scan, write)
+        return [Part(one, text) for one, text in zip(scans, texts, strict=True)]
 
     def listing(self, scan: Scan, chosen: str, domain: Domain) -> str:
         """Give the SQL for the keys of groups that a relation names."""
@@ -171,15 +181,6 @@ class Instance:
     def close(self) -> None:
         """End what runs and free the memory; safe to call twice."""
         self._runner.end(self.connection.close)
-
-
-def rendered(scan: Scan, fuse: bool, domain: Domain, light: bool) -> list[str]:
-    """The SQL of a scan: one statement, or one for each measure."""
-    if not scan.measures:
-        return []
-    if fuse:
-        return [render_scan(scan, domain=domain.table, light=light)]
-    return render_separate(scan, domain=domain.table, light=light)
 
 
 def rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:

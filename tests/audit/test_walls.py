@@ -14,6 +14,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -23,9 +24,13 @@ from probe_sql.plan import apart, weights
 from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.keys import ListKeys
 from probe_sql.scan import caps, lookup, render, rows
+from probe_sql.scan.engine import DOMAIN
+from probe_sql.scan.postgres.engine import POSTGRESQL
 from probe_sql.session import Connection
 from probe_sql.sql import arithmetic, build
 from probe_sql.sql.functions import number
+from probe_sql.types import VARCHAR
+from probe_sql.vault import combining
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
 from tests.audit.bench import in_memory
@@ -231,14 +236,20 @@ def finer(scan: Scan) -> Scan:
     return replace(scan, keys=(replace(scan.keys[0], keys=keys),))
 
 
-def straight(scan: Scan, domain: str) -> exp.Select:
-    """Groups joined to the domain as they come."""
-    on = exp.EQ(this=build.column("k0", "a"), expression=build.column("k0", "d"))
-    names = [f"n{i}" for i in range(len(scan.tallies))]
-    columns = [build.alias(build.column("o", "d"), "o")]
-    columns += [build.alias(build.column(name, "a"), name) for name in names]
-    inside = build.join(build.table(domain, "d", quoted=False), [on], "INNER")
-    return build.select(columns, build.table("a", quoted=False), joins=[inside])
+def elsewhere(sql: str, change: Callable[[Scan], Scan]) -> list[tuple[int, ...]]:
+    """The places and tallies that a remote engine's statement counts, said in DuckDB's terms."""
+    with in_memory() as folder:
+        policy = folder / "policy.toml"
+        policy.write_text(PEOPLE.format(unit="rows_per_group = 9", key="INTEGER"))
+        path = made(folder / "t.duckdb", [*ROWS, PLACES[0].format(key="INTEGER")])
+        with opened(path, policy, QuietSampler()) as db:
+            backend = db._database.backend
+            assert isinstance(backend, DuckDBBackend)
+            scan = change(db.plan(sql).scan)
+            text = POSTGRESQL._tallies(scan).sql(dialect="duckdb")
+            with backend._call() as instance:
+                domain = instance.domain(scan).table
+                return sorted(instance.execute(text.replace(DOMAIN, domain)))
 
 
 PLACES = ["CREATE TABLE places (k {key}, load INTEGER, open BOOLEAN)"]
@@ -256,8 +267,20 @@ def test_a_row_is_in_one_group_although_the_domain_lists_its_key_twice(
     sql = "SELECT g FROM t GROUP BY g HAVING count(*) > 1 AND sum(i) > 2"
     places = [PLACES[0].format(key="INTEGER")]
     assert measured(sql, places, unit, change=finer) == [[2, 0, 0, 2], [7, 0, 0, 5]]
-    monkeypatch.setattr(render, "_indexed", straight)
+    monkeypatch.setattr(combining, "_first", lambda places, _groups: np.arange(len(places)))
     assert measured(sql, places, unit, change=finer) == [[2, 2, 2, 2], [7, 7, 7, 5]]
+
+
+def test_elsewhere_too_a_row_is_in_one_group() -> None:
+    sql = "SELECT g FROM t GROUP BY g HAVING count(*) > 1 AND sum(i) > 2"
+    assert elsewhere(sql, finer) == [(0, 2, 7), (3, 2, 5)]
+
+    def alike(scan: Scan) -> Scan:
+        text = sqlglot.parse_one("CASE WHEN t.i = 3 THEN '1' ELSE '01' END", dialect="duckdb")
+        scalar = replace(scan.keys[0].scalar, ast=text, type=VARCHAR)
+        return replace(scan, keys=(replace(scan.keys[0], scalar=scalar),))
+
+    assert elsewhere(sql, alike) == [(0, 4, 12)]
 
 
 @pytest.mark.parametrize("key", ["INTEGER", "BIGINT", "SMALLINT", "DECIMAL(9,3)", "VARCHAR"])

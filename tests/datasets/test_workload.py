@@ -16,8 +16,8 @@ from datasets.common import Aggregate, Connection, Dataset
 from probe_sql.algorithms.walk import value
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
-from probe_sql.scan.render import render_scan
 from probe_sql.types import SqlType, parse_type
+from tests.plan.scanned import scanned
 
 NAMES = sorted(DATASETS)
 
@@ -60,8 +60,8 @@ def check(database: Path, dataset: Dataset) -> int:
         for shape, aggregates in queries_of(dataset):
             query = workload.build(connection, dataset, shape, aggregates)
             plan = make_plan(query.sql, policy, ranges=query.ranges)
-            found = connection.execute(render_scan(plan.scan)).fetchnumpy()
-            measures = [np.asarray(found[f"m{n}"]) for n in range(len(plan.measures))]
+            found = np.array(scanned(connection, plan.scan))
+            measures = [found[:, n] for n in range(len(plan.measures))]
             np.testing.assert_array_equal(holds(plan, measures), query.truth, err_msg=query.sql)
             np.testing.assert_array_equal(
                 workload.exact(connection, dataset, [query.plain])[0] == 1, query.truth

@@ -13,6 +13,7 @@ from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.scan.caps import capped
 from probe_sql.scan.render import render_scan
+from tests.plan.scanned import scanned
 
 Stay = tuple[int | None, str, bool, int]  # person, ward, night, age
 
@@ -48,7 +49,7 @@ def counts(plan: Plan, rows: Sequence[Stay]) -> list[tuple[int, int]]:
     made = database()
     made.execute("DELETE FROM stays")
     made.executemany("INSERT INTO stays VALUES (?, ?, ?, ?)", [list(row) for row in rows])
-    return made.execute(render_scan(plan.scan)).fetchall()
+    return [(rows, ages) for rows, ages in scanned(made, plan.scan)]
 
 
 def rows_of(person: int | None) -> list[Stay]:

@@ -22,9 +22,10 @@ from probe_sql.logic.formula import And, Constant, Formula, Leaf
 from probe_sql.measuring import OPEN
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.plan.tally import MeasureSql, Scan, Tally
-from probe_sql.scan.render import render_scan, render_thresholds
+from probe_sql.scan.render import render_thresholds
 from tests.examples.hospital import Row, database, insert, policy, random_row
 from tests.plan.conditions import CLAMPED, CONDITIONS, PUBLIC_CONDITIONS, Condition
+from tests.plan.scanned import scanned
 from tests.sql.sentences import Sentence, sentences
 
 DISEASES = ("flu", "gout", "measles")
@@ -69,12 +70,12 @@ def with_rows(rows: Sequence[Row]) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def measure(made: duckdb.DuckDBPyConnection, scan: Scan) -> Values:
     """The exact measures of every group, in domain order."""
-    return made.execute(render_scan(scan)).fetchall() if scan.measures else []
+    return scanned(made, scan)
 
 
 @cache
-def together(public: bool) -> tuple[Scan, str, tuple[int, ...]]:
-    """One scan with the measures of all conditions, its SQL, and how many each condition has."""
+def together(public: bool) -> tuple[Scan, tuple[int, ...]]:
+    """One scan with the measures of all conditions, and how many each condition has."""
     plans = [plan_of(condition, public) for condition, p in ALL if p == public]
     tallies: list[Tally] = []
     measures: list[MeasureSql] = []
@@ -94,15 +95,15 @@ def together(public: bool) -> tuple[Scan, str, tuple[int, ...]]:
     scan = replace(
         plans[0].scan, tallies=tuple(tallies), measures=tuple(measures), thresholds=thresholds
     )
-    return scan, render_scan(scan), tuple(len(plan.scan.measures) for plan in plans)
+    return scan, tuple(len(plan.scan.measures) for plan in plans)
 
 
 def measure_all(made: duckdb.DuckDBPyConnection) -> list[Values]:
     """The measures of all conditions, by condition, in two scans."""
     result: list[Values] = []
     for public in (False, True):
-        _, sql, sizes = together(public)
-        rows, start = made.execute(sql).fetchall(), 0
+        scan, sizes = together(public)
+        rows, start = scanned(made, scan), 0
         for size in sizes:
             result.append([row[start : start + size] for row in rows])
             start += size

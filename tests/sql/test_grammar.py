@@ -17,6 +17,7 @@ from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.scan.render import (
     render_domain,
+    render_public,
     render_scan,
     render_separate,
     render_thresholds,
@@ -76,6 +77,7 @@ def scan(plan: Plan) -> None:
     queries = [f"SELECT count(*) FROM ({render_domain(plan.scan)})"]
     if plan.scan.measures:
         queries += [render_scan(plan.scan), *render_separate(plan.scan)]
+        queries += filter(None, [render_public(plan.scan)])
     if plan.scan.thresholds:
         queries.append(render_thresholds(plan.scan))
     for query in queries:

@@ -31,7 +31,8 @@ WITH d AS (
       END
     ) AS n0,
     COUNT(r.p0) AS n1,
-    COUNT(*) AS n2
+    COUNT(*) AS n2,
+    ROW_NUMBER() OVER () AS g
   FROM (
     SELECT
       TRY(CAST(CAST('1' AS BIGINT) AS BIGINT)) AS k0,
@@ -43,58 +44,16 @@ WITH d AS (
   ) AS r
   GROUP BY
     1
-), b AS (
-  SELECT
-    a.k0 AS k0,
-    MIN(d.o) AS o,
-    MIN(a.n0) AS n0,
-    MIN(a.n1) AS n1,
-    MIN(a.n2) AS n2
-  FROM a
-  INNER JOIN d AS d
-    ON a.k0 = d.k0
-  GROUP BY
-    1
 )
 SELECT
-  CAST(GREATEST(
-    -4611686018427387904,
-    LEAST(CAST(COALESCE(a.n0, 0) AS INT128), 4611686018427387904)
-  ) AS BIGINT) AS m0,
-  CAST(GREATEST(
-    -4611686018427387904,
-    LEAST(
-      (
-        120
-      ) * CAST(COALESCE(a.n1, 0) AS INT128) + (
-        -1
-      ) * CAST(COALESCE(a.n0, 0) AS INT128),
-      4611686018427387904
-    )
-  ) AS BIGINT) AS m1,
-  CAST(GREATEST(
-    -4611686018427387904,
-    LEAST(
-      CAST(COALESCE(a.n2, 0) AS INT128) + (
-        -1
-      ) * CAST(COALESCE(a.n1, 0) AS INT128),
-      4611686018427387904
-    )
-  ) AS BIGINT) AS m2
-FROM d
-LEFT JOIN (
-  SELECT
-    b.o AS o,
-    SUM(b.n0) AS n0,
-    SUM(b.n1) AS n1,
-    SUM(b.n2) AS n2
-  FROM b
-  GROUP BY
-    1
-) AS a
-  ON a.o = d.o
-ORDER BY
-  d.o;
+  d.o AS o,
+  a.g AS g,
+  CAST(GREATEST(-4611686018427387904, LEAST(COALESCE(a.n0, 0), 4611686018427387904)) AS BIGINT) AS n0,
+  CAST(COALESCE(a.n1, 0) AS BIGINT) AS n1,
+  CAST(COALESCE(a.n2, 0) AS BIGINT) AS n2
+FROM a
+INNER JOIN d AS d
+  ON a.k0 = d.k0;
 
 -- PostgreSQL
 WITH probe_sql_domain AS (

@@ -22,7 +22,8 @@ WITH d AS (
 ), a AS (
   SELECT
     r.k0 AS k0,
-    COUNT(DISTINCT r.x0) AS n0
+    COUNT(DISTINCT r.x0) AS n0,
+    ROW_NUMBER() OVER () AS g
   FROM (
     SELECT
       t."ward" AS k0,
@@ -31,34 +32,14 @@ WITH d AS (
   ) AS r
   GROUP BY
     1
-), b AS (
-  SELECT
-    a.k0 AS k0,
-    MIN(d.o) AS o,
-    MIN(a.n0) AS n0
-  FROM a
-  INNER JOIN d AS d
-    ON a.k0 = d.k0
-  GROUP BY
-    1
 )
 SELECT
-  CAST(GREATEST(
-    -4611686018427387904,
-    LEAST(CAST(COALESCE(a.n0, 0) AS INT128), 4611686018427387904)
-  ) AS BIGINT) AS m0
-FROM d
-LEFT JOIN (
-  SELECT
-    b.o AS o,
-    SUM(b.n0) AS n0
-  FROM b
-  GROUP BY
-    1
-) AS a
-  ON a.o = d.o
-ORDER BY
-  d.o;
+  d.o AS o,
+  a.g AS g,
+  CAST(COALESCE(a.n0, 0) AS BIGINT) AS n0
+FROM a
+INNER JOIN d AS d
+  ON a.k0 = d.k0;
 
 -- PostgreSQL
 WITH probe_sql_domain AS (

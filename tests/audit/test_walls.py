@@ -33,6 +33,7 @@ from probe_sql.types import VARCHAR
 from probe_sql.vault import combining
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
+from probe_sql.vault.instance import Instance
 from tests.audit.bench import in_memory
 from tests.audit.soup import Soup
 from tests.audit.test_sensitivity import check
@@ -104,6 +105,12 @@ def unclamped(self: rows.Rows, tally: Tally, condition: exp.Expr | None) -> exp.
     steps = rows._steps(tally, self.bare)
     value = self._column("v", rows.net(steps.node), steps.type)
     return steps.whole(exp.Sum(this=rows._only(value, condition)))
+
+
+@pytest.fixture(autouse=True)
+def _written_anew(monkeypatch: Patch) -> None:
+    """No SQL is kept: the same query is asked with a wall and without it."""
+    monkeypatch.setattr(Instance, "_text", lambda _self, _what, _scan, write: write())
 
 
 def caught(database: Connection, queries: list[str]) -> int:

@@ -13,6 +13,8 @@ from probe_sql.cli.main import main
 from probe_sql.cli.show import show_budget
 from probe_sql.owner import judge, periods_promise, report_page, spending_report
 from probe_sql.policy import parse_policy
+from probe_sql.serve.console import owner_page
+from probe_sql.serve.console.frame import period_bars
 from probe_sql.session import brief, connect, explain_only
 
 POLICY = """\
@@ -117,3 +119,5 @@ def test_budget_and_report_show_what_each_period_has_left(
         ("2024-01", 1.8), ("2024-02 to 2024-12, each", 2.0),
     ]  # fmt: skip
     assert "By period" in report_page(found)
+    for shown in (period_bars(state), owner_page._periods(found)):
+        assert "2024-02 to 2024-12, each" in str(shown)

@@ -222,6 +222,13 @@ class _Shaper:
                 "keys first: column IN (SELECT key FROM ... GROUP BY key HAVING ...)",
                 span=self.text.source.span(parent if looks else query),
             )
+        if not around and correlated is None and self._reaches_out(inner, outer):
+            raise Refused(
+                "a subquery inside a private block names a table outside of it",
+                why="it is asked once, before any private row is read",
+                fix="leave that comparison out, or compute the column in a public table",
+                span=self.text.source.span(query),
+            )
         if correlated is not None and isinstance(query, exp.Subquery):
             self._by_key(query, inner, *correlated)
         shaped = self.query(inner, env)
@@ -269,6 +276,15 @@ class _Shaper:
             else normal_name(column.name) not in outside
             for column in inner.find_all(exp.Column)
         )
+
+    def _reaches_out(self, inner: exp.Select, outer: exp.Select) -> bool:
+        """Whether a subquery names a table that stands in the FROM around it alone."""
+        own = {
+            normal_name(table.alias_or_name) for table in inner.find_all(exp.Table, exp.Subquery)
+        }
+        others = {normal_name(source.alias_or_name) for source in sources_of(outer)} - own
+        columns = inner.find_all(exp.Column)
+        return any(column.table and normal_name(column.table) in others for column in columns)
 
     def _correlated(
         self, inner: exp.Select, env: _Env

@@ -79,7 +79,9 @@ def _quoted(
             words = inside.replace(" ", "").replace("_", "")
             if close == "`" and not inside.strip():
                 break
-            if not inside.strip() or (close == "]" and not words.isalnum()) or words.isdigit():
+            called = bool(before) and before[-1].text.upper() == "AS"
+            named = close == "`" or words.isalnum() or called
+            if not inside.strip() or not named or words.isdigit():
                 return None
             return [_made(token, TokenType.IDENTIFIER, inside, tokens[end])], end + 1
     if close == "`":

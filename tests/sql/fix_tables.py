@@ -182,6 +182,10 @@ FROM = [
     Case("SELECT ward FROM wards WHERE ward IN (SELECT ward FROM stays ORDER BY ward LIMIT 5)",
          "SELECT ward FROM wards WHERE ward IN "
          "(SELECT DISTINCT ward FROM stays ORDER BY ward LIMIT 5)"),
+    Case("SELECT count(*) FROM stays JOIN diseases d ON d.name = disease "
+         "WHERE d.cap > (SELECT avg(e.cap) FROM diseases e WHERE e.family = d.family)",
+         "SELECT count(*) FROM stays JOIN diseases d ON d.name = disease "
+         "WHERE d.cap > (SELECT avg(e.cap) FROM diseases e)"),
     Case(where("EXISTS (SELECT 1 FROM stays)"),
          where("(SELECT count(*) FROM stays) > 0")),
     Case(where("age > (SELECT avg(o.age) FROM stays o WHERE o.ward = stays.ward)"),

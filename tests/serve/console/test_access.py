@@ -162,6 +162,7 @@ def test_axe_finds_nothing_while_a_question_runs_and_after_the_session(
     served = open_console(Limits(idle_seconds=4))
     one = window(served, bypass_csp=True)
     look = Judge(one)
+    look.windows = WINDOWS
     one.sign_in()
     turns = served.server.house._means.scans.turns
     turns._closed = True  # somebody else has the turn

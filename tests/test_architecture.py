@@ -19,6 +19,7 @@ import pytest
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms import NAMES
+from tests.tables import unformatted
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "probe_sql"
@@ -391,3 +392,24 @@ def test_no_file_is_too_long_to_read() -> None:
         if (lines := len(file.read_text(encoding="utf-8").splitlines())) > MAX_LINES
     }
     assert not long
+
+
+def test_only_tables_of_data_are_kept_from_the_formatter() -> None:
+    found = [
+        f"{file.relative_to(ROOT).as_posix()}:{line}"
+        for folder in ("probe_sql", "tests", "benchmarks", "datasets")
+        for file in python_files(ROOT / folder)
+        for line in unformatted(file.read_text(encoding="utf-8"))
+    ]
+    assert not found, "no table of data (tests/tables.py): remove `# fmt: skip` and format"
+
+
+@pytest.mark.parametrize(("source", "lines"), [
+    ("x = [\n 1, 2, 3,\n]  # fmt: skip\n", []),
+    ("x = f(\n 1, 2, 3)  # fmt: skip\n", [2]),
+    ("def f(a,\n b, c):  # fmt: skip\n  return a\n", [2]),
+    ("for a in ((1, 2),\n (3, 4)):  # fmt: skip\n  print(a)\n", []),
+    ("return_ = g((1,\n 2))  # fmt: skip\n", [2]),
+])  # fmt: skip
+def test_code_that_is_no_table_is_seen(source: str, lines: list[int]) -> None:
+    assert unformatted(source) == lines

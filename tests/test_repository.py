@@ -243,8 +243,11 @@ def test_a_first_query_loads_nothing_that_it_does_not_need(
     ]
     run = subprocess.run(
         [sys.executable, "-c", "\n".join(steps)],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     first, then = run.stdout.splitlines()
     assert first.endswith(" []"), first
     assert then == "True"

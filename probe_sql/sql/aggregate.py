@@ -24,7 +24,7 @@ from probe_sql.sql.bound import (
 from probe_sql.sql.casts import as_count
 from probe_sql.sql.doubt import is_doubt
 from probe_sql.sql.expression import Expressions, Scope
-from probe_sql.sql.functions.aggregates import AGGREGATES
+from probe_sql.sql.functions.aggregates import AGGREGATES, HINTS
 from probe_sql.sql.functions.arguments import require
 from probe_sql.sql.rounded import MIRROR, asked, rounding, without_nullif
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
@@ -42,14 +42,6 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/",
 }  # fmt: skip
 _PLAIN = {row.node: row.name for row in AGGREGATES if row.plain}
-_HINTS = {
-    "stddev": "compare AVG or a quantile, or select it and compare what is released",
-    "mode": "compare counts of the values you care about",
-    "logicalor": "use COUNT_IF(condition) > 0",
-    "logicaland": "use COUNT_IF(NOT condition) = 0",
-    "anyvalue": "use MIN or MAX",
-    "first": "use MIN or MAX",
-}
 
 
 def text_of(node: exp.Expr) -> str:
@@ -285,16 +277,23 @@ class Aggregates:
         return self._ordered(function, node.this, argument, condition, share, text, span)
 
     def _ordered(
-        self, function: str, node: exp.Expr, argument: Scalar, condition: Scalar | None,
-        share: Fraction, text: str, span: Span | None,
-    ) -> Call:  # fmt: skip
+        self,
+        function: str,
+        node: exp.Expr,
+        argument: Scalar,
+        condition: Scalar | None,
+        share: Fraction,
+        text: str,
+        span: Span | None,
+    ) -> Call:
         """An order statistic: compared as it is, and as a value chosen between its bounds."""
         bounded = None
         if argument.type.numeric or not argument.known:
             with suppress(ProbeError):  # without bounds it can be compared all the same
                 bounded = self._argument(node, clamped=True)
-        return Call(function, argument, condition, share, text, span, argument, text_of(node),
-                    bounded=bounded)  # fmt: skip
+        words = text_of(node)
+        call = Call(function, argument, condition, share, text, span, argument, words)
+        return replace(call, bounded=bounded)
 
     def _present(self, node: exp.Expr, argument: Scalar) -> Scalar:
         """What must not be NULL: a plain column where clamping keeps its NULLs."""
@@ -401,7 +400,7 @@ class Aggregates:
                 instead=f"count(DISTINCT {text_of(node.this)})" if exact else None,
                 fix=None
                 if exact
-                else _HINTS.get(
+                else HINTS.get(
                     name,
                     "COUNT, COUNT DISTINCT, SUM, AVG, MIN, MAX, MEDIAN, "
                     "QUANTILE_DISC and COUNT_IF are",

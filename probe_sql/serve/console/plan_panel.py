@@ -71,10 +71,13 @@ def panel(frame: Frame, planned: Planned | None) -> Html:
         return tag(
             "div",
             _title(),
-            tag("p", "Write a query. Its price, and how sure its answer will be, appear here.",
-                class_="soft"),
+            tag(
+                "p",
+                "Write a query. Its price, and how sure its answer will be, appear here.",
+                class_="soft",
+            ),
             class_="stack",
-        )  # fmt: skip
+        )
     if planned.error is not None:
         return tag("div", _title(), refused(frame, planned.error), class_="stack")
     assert planned.explained is not None
@@ -115,13 +118,27 @@ def _outline(planned: Planned, outline: Outline) -> Html:
     about = f"{plural(len(outline.blocks), 'private block')}: {names}" if outline.blocks else ""
     said = "Costs nothing." if not planned.worst else f"Costs at most ε {price(planned.worst)}."
     return join(
-        tag("div", _title(), *_price(planned, said), tag("p", about, class_="small soft"),
-            class_="stack"),
-        tag("div", tag("h2", "Its blocks"),
-            tag("pre", block("\n".join(inner[1:-1]).strip("\n")), class_="small scroll",
-                tabindex="0", role="region", aria_label="The blocks of the query"),
-            class_="stack"),
-    )  # fmt: skip
+        tag(
+            "div",
+            _title(),
+            *_price(planned, said),
+            tag("p", about, class_="small soft"),
+            class_="stack",
+        ),
+        tag(
+            "div",
+            tag("h2", "Its blocks"),
+            tag(
+                "pre",
+                block("\n".join(inner[1:-1]).strip("\n")),
+                class_="small scroll",
+                tabindex="0",
+                role="region",
+                aria_label="The blocks of the query",
+            ),
+            class_="stack",
+        ),
+    )
 
 
 def _price(planned: Planned, text: str) -> list[Html]:
@@ -151,12 +168,17 @@ def _price(planned: Planned, text: str) -> list[Html]:
                 tag(
                     "p",
                     tag("span", f"{price(spent)} spent"),
-                    tag("span", "at least ", tag("output", price(after), id="rest"),
-                        f" of {limit(total)} left after it", class_="end"),
+                    tag(
+                        "span",
+                        "at least ",
+                        tag("output", price(after), id="rest"),
+                        f" of {limit(total)} left after it",
+                        class_="end",
+                    ),
                     class_="row small soft",
                 ),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -181,10 +203,14 @@ def _sure(explained: Explanation) -> Html | None:
         parts.append(tag("p", kept, open_, ".", class_="small"))
     if plan.figures:
         rows = [
-            tag("tr", tag("td", one.name), tag("td", limit(one.epsilon), class_="num"),
-                tag("td", margin_text(one)))
+            tag(
+                "tr",
+                tag("td", one.name),
+                tag("td", limit(one.epsilon), class_="num"),
+                tag("td", margin_text(one)),
+            )
             for one in explained.values
-        ]  # fmt: skip
+        ]
         head = tag("tr", tag("th", "value"), tag("th", "ε", class_="num"), tag("th", "margin"))
         parts.append(tag("table", tag("thead", head), tag("tbody", rows), class_="small"))
     return tag("div", parts, class_="stack")
@@ -203,8 +229,16 @@ def _bounds(explained: Explanation) -> Html:
 
 
 def _bound(name: str, words: str, share: float, most: int, of: str) -> list[Html]:
-    field = tag("input", id=name, type="number", value=f"{100 * share:.6g}", min="0.1",
-                max=str(most), step="any", data_option=name)  # fmt: skip
+    field = tag(
+        "input",
+        id=name,
+        type="number",
+        value=f"{100 * share:.6g}",
+        min="0.1",
+        max=str(most),
+        step="any",
+        data_option=name,
+    )
     return [
         tag("label", words, for_=name),
         tag("span", field, " %", class_="nowrap"),
@@ -220,13 +254,21 @@ def _condition(explained: Explanation) -> Html | None:
     if not tree:
         return None
     compared = [one.comparison for one in tree if one.comparison is not None]
-    key = tag("span", tag("span", "yes", class_="tag sure"), " ",
-              tag("span", "in doubt", class_="tag doubt"), class_="row end small")  # fmt: skip
+    key = tag(
+        "span",
+        tag("span", "yes", class_="tag sure"),
+        " ",
+        tag("span", "in doubt", class_="tag doubt"),
+        class_="row end small",
+    )
     average = next((one for one in compared if one.average), None)
     foot = None
     if average is not None:
-        foot = tag("p", f"An average's zone is that of a group of {plural(average.rows, 'row')}.",
-                   class_="soft small")  # fmt: skip
+        foot = tag(
+            "p",
+            f"An average's zone is that of a group of {plural(average.rows, 'row')}.",
+            class_="soft small",
+        )
     return tag(
         "div",
         tag("div", tag("h2", "What counts as a yes"), key if compared else None, class_="row"),
@@ -281,13 +323,20 @@ def _ruler(compared: Comparison, explained: Explanation) -> Html:
         "svg",
         tag("line", class_="base", x1="0", x2="100%", y1="7", y2="7"),
         tag("line", class_="yes", x1=yes[0], x2=yes[1], y1="7", y2="7"),
-        tag("rect", class_="zone", x=f"{start:.2f}%", width=f"{share:.2f}%", y="2", height="10",
-            rx="2"),
+        tag(
+            "rect",
+            class_="zone",
+            x=f"{start:.2f}%",
+            width=f"{share:.2f}%",
+            y="2",
+            height="10",
+            rx="2",
+        ),
         tag("line", class_="tick", x1="50%", x2="50%", y1="0", y2="14"),
         class_="ruler",
         height="14",
         aria_hidden="true",
-    )  # fmt: skip
+    )
 
 
 def _share(explained: Explanation) -> float:
@@ -319,15 +368,42 @@ def _facts(explained: Explanation, short: Brief) -> Html:
     scans = "\n\n".join(explained.scans)
     return tag(
         "div",
-        tag("dl", [join(tag("dt", name), tag("dd", value)) for name, value in rows],
-            class_="facts"),
-        tag("details", tag("summary", "The exact promise"),
-            tag("p", explained.guarantee, class_="soft"), class_="small"),
-        tag("details", tag("summary", "The arithmetic"),
-            tag("pre", block(str(explained).partition("\n\nscan\n")[0]), class_="scroll",
-                tabindex="0", role="region", aria_label="The arithmetic"), class_="small"),
-        tag("details", tag("summary", "The SQL of the scan"),
-            tag("pre", block(scans), class_="scroll", tabindex="0", role="region",
-                aria_label="The SQL of the scan"), class_="small") if scans else None,
+        tag(
+            "dl", [join(tag("dt", name), tag("dd", value)) for name, value in rows], class_="facts"
+        ),
+        tag(
+            "details",
+            tag("summary", "The exact promise"),
+            tag("p", explained.guarantee, class_="soft"),
+            class_="small",
+        ),
+        tag(
+            "details",
+            tag("summary", "The arithmetic"),
+            tag(
+                "pre",
+                block(str(explained).partition("\n\nscan\n")[0]),
+                class_="scroll",
+                tabindex="0",
+                role="region",
+                aria_label="The arithmetic",
+            ),
+            class_="small",
+        ),
+        tag(
+            "details",
+            tag("summary", "The SQL of the scan"),
+            tag(
+                "pre",
+                block(scans),
+                class_="scroll",
+                tabindex="0",
+                role="region",
+                aria_label="The SQL of the scan",
+            ),
+            class_="small",
+        )
+        if scans
+        else None,
         class_="stack",
-    )  # fmt: skip
+    )

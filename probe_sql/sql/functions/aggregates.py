@@ -42,3 +42,13 @@ AGGREGATES = (
     Aggregate("quantile", exp.Quantile, ("QUANTILE(x, p)",), "another name of QUANTILE_DISC",
               order=True, plain=False),
 )  # fmt: skip
+
+# What to write instead of aggregates that are none of these, by the keys of their nodes.
+HINTS = {
+    "stddev": "compare AVG or a quantile, or select it and compare what is released",
+    "mode": "compare counts of the values you care about",
+    "logicalor": "use COUNT_IF(condition) > 0",
+    "logicaland": "use COUNT_IF(NOT condition) = 0",
+    "anyvalue": "use MIN or MAX",
+    "first": "use MIN or MAX",
+}

@@ -59,18 +59,28 @@ class Story:
         command = command.replace(PORT, self.port)
         if command.endswith(" &"):
             self.server = subprocess.Popen(
-                shlex.split(command[:-2]), cwd=self.folder, env=self.env, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                shlex.split(command[:-2]),
+                cwd=self.folder,
+                env=self.env,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
             assert self.server.stdout is not None
             return self._told(self.server.stdout.readline())
         if command == "kill %1":
             self.close()
             return ""
         done = subprocess.run(
-            ["sh", "-c", command], cwd=self.folder, env=self.env, text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            ["sh", "-c", command],
+            cwd=self.folder,
+            env=self.env,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
         return self._told(done.stdout)
 
     def _told(self, text: str) -> str:

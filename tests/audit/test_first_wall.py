@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -23,20 +22,11 @@ from probe_sql.vault.exact import unsealed
 from tests.audit.bench import in_memory
 from tests.audit.test_sensitivity import check
 from tests.audit.workbench import QuietSampler, opened
-from tests.examples import extremes
+from tests.examples.extremes import AROUND
 from tests.examples.policies import listed, one_table
 from tests.examples.sources import build
 
-AROUND = "SELECT rows.g FROM rows {} GROUP BY rows.g HAVING {}"
 A = 2**94 + 2**41
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Connection]:
-    with in_memory() as folder:
-        path, policy = extremes.make(folder)
-        with opened(path, policy, QuietSampler()) as connection:
-            yield connection
 
 
 @pytest.mark.parametrize("argument", [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from probe_sql.algorithms.ladder_levels import distance, tail
@@ -16,19 +14,9 @@ from probe_sql.vault.exact import unsealed
 from tests.audit.bench import in_memory
 from tests.audit.test_sensitivity import check
 from tests.audit.workbench import QuietSampler, opened
-from tests.examples import extremes
+from tests.examples.extremes import AROUND
 from tests.examples.policies import listed, one_table, public, within
 from tests.examples.sources import build
-
-AROUND = "SELECT rows.g FROM rows {} GROUP BY rows.g HAVING {}"
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Connection]:
-    with in_memory() as folder:
-        path, policy = extremes.make(folder)
-        with opened(path, policy, QuietSampler()) as connection:
-            yield connection
 
 
 @pytest.mark.parametrize("source", [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from random import Random
 
 import numpy as np
@@ -21,17 +20,9 @@ from probe_sql.vault.exact import unsealed
 from tests.examples import extremes
 
 from .soup import Soup
-from .workbench import QuietSampler, opened
 
 FULL = int(os.environ.get("AUDIT_SOUP", "600"))
 PARTS = 4
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    path, policy = extremes.make(tmp_path_factory.mktemp("extremes"))
-    with opened(path, policy, QuietSampler()) as connection:
-        yield connection
 
 
 def check(database: Connection, sql: str) -> str:

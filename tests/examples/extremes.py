@@ -45,6 +45,7 @@ VALUES: dict[str, list[str]] = {
             "'2020-02-29 23:59:59.999999999'", "NULL"],
 }  # fmt: skip
 ROWS = 24
+AROUND = "SELECT rows.g FROM rows {} GROUP BY rows.g HAVING {}"
 
 POLICY = """
 [budget]

@@ -102,10 +102,8 @@ class _Splitter:
 
     def script(self) -> Script | None:
         part = self._query(self._text.tree.copy(), {}, None, inline=False)
-        if part.kind == "rows":
-            return None
         root = part.block
-        if root is not None and self._blocks == [root] and not root.holes:
+        if part.kind == "rows" or (root is not None and self._blocks == [root] and not root.holes):
             return None
         if self._shadow is not None:
             raise self._shadow
@@ -120,11 +118,10 @@ class _Splitter:
         """Give each clause of a subquery to the block that it is about."""
         for clause in self._text.inner:
             inside = [b for b in self._blocks if b.span and within(b.span, clause.within)]
-            top = [
-                block
-                for block in inside
-                if not any(o is not block and within(block.span, o.span) for o in inside)
-            ]
+            nested = {
+                o.number for o in inside for b in inside if o is not b and within(o.span, b.span)
+            }
+            top = [block for block in inside if block.number not in nested]
             if len(top) != 1:
                 raise SqlError(
                     "WITH ACCURACY (...) stands in a subquery that "
@@ -165,9 +162,11 @@ class _Splitter:
         if isinstance(node, exp.Select):
             return self._select(node, env, name, inline)
         word = "a table" if isinstance(node, exp.Table) else type(node).__name__.upper()
-        raise Refused(f"{word} in parentheses is not a query that can be answered",
-                      fix="leave the parentheses out, and write joins one after another",
-                      span=self._source.span(node))  # fmt: skip
+        raise Refused(
+            f"{word} in parentheses is not a query that can be answered",
+            fix="leave the parentheses out, and write joins one after another",
+            span=self._source.span(node),
+        )
 
     def _set_operation(self, node: exp.SetOperation, env: _Env, inline: bool) -> _Part:
         own = self._ctes(node, env)
@@ -209,8 +208,7 @@ class _Splitter:
         for source, part in zip(sources, parts, strict=True):
             holes += self._private_source(source, part, env)
         self._check_subqueries(node)
-        for query in subqueries_of(node):
-            holes.append(self._hole(query, env))
+        holes += [self._hole(query, env) for query in subqueries_of(node)]
         node.set("with_", None)
         if not aggregates(node):
             return _Part("rows", node, holes=tuple(holes))
@@ -246,9 +244,11 @@ class _Splitter:
             part = node.args.get(clause)
             inner = None if part is None else part.find(exp.Query)
             if inner is not None:
-                raise Refused(f"a subquery may not stand in {clause.upper()} of a private block",
-                              fix="put it into SELECT, WHERE or HAVING, or around the block",
-                              span=self._source.span(inner))  # fmt: skip
+                raise Refused(
+                    f"a subquery may not stand in {clause.upper()} of a private block",
+                    fix="put it into SELECT, WHERE or HAVING, or around the block",
+                    span=self._source.span(inner),
+                )
 
     # --- WITH ---
 
@@ -257,10 +257,12 @@ class _Splitter:
         if clause is None:
             return {}
         if clause.args.get("recursive"):
-            raise Refused("a recursive CTE is not supported",
-                          why="it could multiply private rows without bound, or never end",
-                          fix="WITH name AS (SELECT ... FROM ... WHERE ...)",
-                          span=self._source.find("RECURSIVE"))  # fmt: skip
+            raise Refused(
+                "a recursive CTE is not supported",
+                why="it could multiply private rows without bound, or never end",
+                fix="WITH name AS (SELECT ... FROM ... WHERE ...)",
+                span=self._source.find("RECURSIVE"),
+            )
         found: dict[str, _Cte] = {}
         for cte in clause.expressions:
             key, span = normal_name(cte.alias), self._source.span(cte.args["alias"])
@@ -287,9 +289,11 @@ class _Splitter:
         if cte.part is None:
             cte.part = self._query(cte.node.copy(), cte.env, cte.name, inline=False)
             if cte.part.kind == "rows" and cte.alias.args.get("columns"):
-                raise Refused("a CTE with a column list is not supported over private rows",
-                              fix="name its columns with AS",
-                              span=self._source.span(cte.alias))  # fmt: skip
+                raise Refused(
+                    "a CTE with a column list is not supported over private rows",
+                    fix="name its columns with AS",
+                    span=self._source.span(cte.alias),
+                )
         return cte.part
 
     def _again(self, cte: _Cte) -> _Part:

@@ -12,11 +12,11 @@ from probe_sql.plan.plan import make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.policy.policy import Policy
 from probe_sql.session import explain_only
-from probe_sql.sql.aggregate import _HINTS as AGGREGATES
 from probe_sql.sql.bind import bind
 from probe_sql.sql.blocks import take_apart
 from probe_sql.sql.fill import Given, filled
 from probe_sql.sql.functions import _HINTS as FUNCTIONS
+from probe_sql.sql.functions.aggregates import HINTS as AGGREGATES
 from probe_sql.sql.relation import _SELECT_PARTS
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.text import Statement, read

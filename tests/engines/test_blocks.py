@@ -30,6 +30,30 @@ QUERIES = (
     "SELECT level, count(*) / (SELECT count(*) FROM events) AS share FROM events GROUP BY level",
 )
 
+# What people write, in every form that the dialect reads.
+FORMS = (
+    "SELECT s.name, count(*) AS n FROM events JOIN sites s ON s.name = site GROUP BY s.name",
+    "SELECT DISTINCT level, count(*) AS n FROM events GROUP BY level",
+    "SELECT s.name, count(*) AS n FROM events e, sites s WHERE s.name = e.site AND e.level = 1"
+    " GROUP BY s.name",
+    "SELECT count(*) AS n FROM events e JOIN sites s ON s.name = e.site AND e.small > 5",
+    "SELECT level, CAST(count(*) AS BIGINT), 100.0 * count_if(flag) / count(*) FROM events"
+    " GROUP BY level",
+    "SELECT count(*) AS n FROM events WHERE day > DATE '2020-02-01' - INTERVAL '1' MONTH",
+    "SELECT strftime(day, '%Y-%m'), count(*) AS n FROM events GROUP BY 1",
+    "SELECT dayname(day), count(*) AS n FROM events GROUP BY 1",
+    "SELECT monthname(day), count(*) AS n FROM events GROUP BY 1",
+    "SELECT count(*) AS n FROM events WHERE extract(epoch FROM at) > 1577900000",
+    "SELECT count(*) AS n FROM events WHERE concat(site, '-', level) = 'north-1'",
+    "SELECT concat(site, level), count(*) AS n FROM events GROUP BY 1",
+    "SELECT level, count(*) AS n FROM events GROUP BY level HAVING level <> 2",
+    "SELECT level FROM events GROUP BY level"
+    " HAVING percentile_cont(0.9) WITHIN GROUP (ORDER BY small) > 60",
+    "SELECT level FROM events GROUP BY level"
+    " HAVING percentile_disc(0.9) WITHIN GROUP (ORDER BY small) > 60",
+    "SELECT level, count(*) AS n FROM events GROUP BY level ORDER BY level * -1",
+)
+
 
 @pytest.fixture
 def both(server: Server, tmp_path: Path) -> Iterator[tuple[Connection, Connection]]:
@@ -41,8 +65,8 @@ def both(server: Server, tmp_path: Path) -> Iterator[tuple[Connection, Connectio
         yield postgres, duckdb
 
 
-def rows(db: Connection, sql: str) -> list[tuple[Any, ...]]:
-    found = db.sql(sql, epsilon=90.0)
+def rows(db: Connection, sql: str, epsilon: float = 90.0) -> list[tuple[Any, ...]]:
+    found = db.sql(sql, epsilon=epsilon)
     assert isinstance(found, Answer)
     assert found.status == "answered", str(found)
     return [
@@ -57,3 +81,9 @@ def test_released_lists_values_and_blocks_mean_the_same(
     postgres, duckdb = both
     for sql in QUERIES:
         assert rows(postgres, sql) == rows(duckdb, sql), sql
+
+
+def test_every_form_means_the_same(both: tuple[Connection, Connection]) -> None:
+    postgres, duckdb = both
+    for sql in FORMS:
+        assert rows(postgres, sql, 60.0) == rows(duckdb, sql, 60.0), sql

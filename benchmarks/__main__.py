@@ -11,6 +11,7 @@ COMMANDS = {
     "ladder": "the ladder against the paper's algorithms and against the limit",
     "unit": "queries that protect people against the same queries without privacy",
     "scale": "scan time against rows, on DuckDB and on Spark",
+    "growth": "private queries beside plain ones, by rows and by groups",
     "people": "what protecting people costs, on the campus and retail workloads",
     "questions": "fifteen questions on the stand-in data, by probe with fpr and ladder with fdr",
     "serving": "the server under load, killed in the middle, and what the wire adds",

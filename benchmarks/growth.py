@@ -53,9 +53,12 @@ def show(records: Sequence[Record]) -> None:
         table.add_column(name, justify="right")
     for r in records:
         table.add_row(
-            f"{r.rows:,}", f"{r.groups:,}", f"{r.plain_seconds:.2f}", f"{r.private_seconds:.2f}",
+            f"{r.rows:,}",
+            f"{r.groups:,}",
+            f"{r.plain_seconds:.2f}",
+            f"{r.private_seconds:.2f}",
             f"{r.private_seconds / r.plain_seconds:.2f}",
-        )  # fmt: skip
+        )
     Console(width=120).print(table)
 
 
@@ -93,9 +96,11 @@ def chart(records: Sequence[Record]) -> str:
             parts.append(path(points, colour))
             parts += [dot(x, y, colour, full=True) for x, y in points]
     parts += [
-        dot(26, 350, SURE, full=True), text(38, 354, "private"),
-        dot(116, 350, DOUBT, full=True), text(128, 354, "plain DuckDB"),
-    ]  # fmt: skip
+        dot(26, 350, SURE, full=True),
+        text(38, 354, "private"),
+        dot(116, 350, DOUBT, full=True),
+        text(128, 354, "plain DuckDB"),
+    ]
     return picture(372, "Seconds of a private and a plain query, by rows and by groups", parts)
 
 

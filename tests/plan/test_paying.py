@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 import duckdb
 import pytest
 from sqlglot import exp
 
-from probe_sql.plan.paying import find_paid
+from probe_sql.ledger.dated import PeriodLimit, PeriodState, Timeline, paid_periods
+from probe_sql.loss import Loss
+from probe_sql.periods import Pays, periods_in
+from probe_sql.plan.paying import Paid, find_paid, narrowed
+from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.sql import reach
 from probe_sql.sql.bind import bind_sql
@@ -206,3 +211,61 @@ def test_a_chain_of_a_thousand_comparisons_is_read_in_a_moment() -> None:
 
 def test_datetime_is_no_date_to_the_reach() -> None:
     assert reach._floor(datetime(1969, 12, 31, 23), "day") == datetime(1969, 12, 31)
+
+
+def test_why_all_periods_pay_and_what_would_pay_fewer() -> None:
+    assert Paid().why == ""
+    assert Paid(every="month").why == "nothing dates the rows of this table"
+    of = Paid(every="month", column="day")
+    assert of.why == "no date that is declared may pass WHERE"
+    assert replace(of, open=("rows without a date",)).why == "rows without a date may pass WHERE"
+    two = replace(of, open=("rows without a date", "dates before 2024-01-10"))
+    assert two.why == "rows without a date and dates before 2024-01-10 may pass WHERE"
+
+
+def test_periods_are_counted_and_named_by_hand() -> None:
+    year = date(2024, 1, 1), date(2024, 12, 31)
+    both = date(2023, 11, 5), date(2024, 2, 1)
+    counts = {"week": 53, "month": 12, "quarter": 4, "year": 1}
+    assert {every: periods_in(year, every) for every in counts} == counts
+    assert [periods_in(both, every) for every in ("month", "quarter", "year")] == [4, 2, 2]
+    state = PeriodState(year, "month", Loss.allowed(2.0).units, Loss.allowed(0.5).units)
+    assert (state.total, state.spent, state.remaining) == (2.0, 0.5, 1.5)
+    assert paid_periods([state], Pays()) == ((state.name, 1.5),)
+    assert len(paid_periods([state], Pays("day", (both, year)))) == 2
+
+
+def test_periods_that_have_spent_the_same_are_one_run() -> None:
+    limit = PeriodLimit("day", "month", 100)
+    march, april = date(2024, 3, 1), date(2024, 4, 1)
+    line = Timeline(limit, 5, ((march, 7), (april, 7), (date(2024, 5, 1), 5)))
+    first, last = date(2024, 1, 1), date(2024, 12, 31)
+    assert line.runs((first, last)) == (
+        ((first, date(2024, 2, 29)), 5),
+        ((march, date(2024, 4, 30)), 7),
+        ((date(2024, 5, 1), last), 5),
+    )
+
+
+def test_a_query_pays_by_the_budget_it_is_under() -> None:
+    sql = "SELECT ward FROM visits {} GROUP BY ward HAVING count(*) > 1"
+    rules = policy("day", "month")
+    dateless = replace(rules, budget=replace(rules.budget, periods=None))
+    assert make_plan(sql.format(""), dateless).paid == Paid()
+    inside = make_plan(sql.format("WHERE day >= DATE '2024-02-03'"), rules).paid
+    assert inside.less == (date(2024, 2, 1), LAST.replace(day=31))
+    assert make_plan(sql.format(""), rules).paid.less is None
+
+
+def test_a_condition_is_proposed_where_the_text_has_one_place_for_it() -> None:
+    days = date(2024, 2, 1), date(2024, 2, 29)
+    one = "SELECT ward, count(*) FROM visits WHERE age > 3 GROUP BY ward"
+    two = (
+        "SELECT ward, count(*) FROM (SELECT * FROM visits WHERE age > 3) v WHERE ward = 'A'"
+        " GROUP BY ward"
+    )
+    rules = policy("day", "month")
+    assert narrowed(bind_sql(one, rules), "day", days) is not None
+    assert narrowed(bind_sql(two, rules), "day", days) is None
+    undated = find_paid(bind_sql(one, rules), rules.budget.periods)
+    assert undated == Paid(every="month")  # nothing says yet which days there are

@@ -110,11 +110,10 @@ def _first_level(task: Task, tuning: Tuning) -> FirstDraws:
 
 def shares_alone(accuracy: Accuracy, groups: int, tuning: Tuning) -> tuple[float, float]:
     """The shares of fnr and of the other bounds that are kept for judging groups one by one."""
-    if groups <= tuning.few or accuracy.fpr_scope == "group":
-        return tuning.alone_of_few, tuning.alone_of_few
+    few = groups <= tuning.few or accuracy.fpr_scope == "group"
     if accuracy.fdr is not None:
-        return tuning.alone_killed, tuning.alone_settled
-    return tuning.alone, tuning.alone
+        return tuning.alone_killed, tuning.alone_of_few if few else tuning.alone_settled
+    return (tuning.alone_of_few,) * 2 if few else (tuning.alone,) * 2
 
 
 def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
@@ -126,20 +125,18 @@ def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
     one more and for those that count as true and are not.
     """
     killed, settled = shares_alone(accuracy, groups, tuning)
-    false, listed = accuracy.other_bound, 0.0
+    false, listed, spare = accuracy.other_bound, 0.0, 0.0
     alone = settled * false if false < UNBOUNDED else UNBOUNDED
     if accuracy.fdr is not None:
         made_up_for = accuracy.fdr * (1 - accuracy.prior_bound)
+        if accuracy.other_bound == UNBOUNDED and accuracy.proof != "strict":
+            spare = tuning.dropped * accuracy.prior_bound
         false = min(false, made_up_for / groups)
         listed = settled * made_up_for / (2 + tuning.stray)
     return Shares(
-        (1 - killed) * accuracy.prior_bound,
-        (1 - tuning.looked) * killed * accuracy.prior_bound,
-        tuning.looked * killed * accuracy.prior_bound,
-        alone,
-        (1 - settled) * false,
-        listed,
-    )
+        (1 - killed) * accuracy.prior_bound, killed * accuracy.prior_bound,
+        alone, (1 - settled) * false, listed, spare,
+    )  # fmt: skip
 
 
 def promises_of(

@@ -26,8 +26,10 @@ class Tuning:
     `alone`: share of fnr and fpr for judging groups one by one; `alone_killed`, `alone_settled`:
     of fnr and fdr, where fdr is asked for; `few`, `alone_of_few`: of all of them where there are
     so few groups. `every`: at every so many levels they are judged so,
-    counted back from the last one. `looked`: of the share of fnr, the part for tests that a group
-    gets when no other is open.
+    counted back from the last one.
+    Where too few groups are left for the sum (`ladder_few`): `dropped`, of fnr, and `among`, of
+    what sure groups make up for, are for tests of open ones, of which one takes 1/`first` of what
+    is left where no other group is open, and else 1/(`later` + others open).
     `stray`: expected false groups among those that count as true in settling others.
     `doubt`: the probability that some group is wrongly marked certain.
     """
@@ -43,12 +45,15 @@ class Tuning:
     grain: float = 0.1
     spare: float = 1.3
     alone: float = 0.04
-    alone_killed: float = 0.15
+    alone_killed: float = 0.05
     alone_settled: float = 0.02
     few: int = 20
     alone_of_few: float = 0.5
     every: int = 4
-    looked: float = 2 / 3
+    dropped: float = 0.7
+    among: float = 0.9
+    first: int = 4
+    later: int = 20
     stray: float = 0.1
     doubt: float = 0.01
 
@@ -58,18 +63,18 @@ class Shares:
     """What each way to an answer may take of the bounds; all of them for one group.
 
     `miss`: of being dead where the walk stops; `killed`, `settled`: of being decided alone, in
-    the whole walk, when that is wrong; `looked`: of being killed as the last one that is open;
-    `false`: of being returned falsely at the last level.
+    the whole walk, when that is wrong; `false`: of being returned falsely at the last level.
+    `spare`: of `miss`, what tests among few open groups may take.
     `listed`: false groups that may be settled in the whole walk for each group that satisfies
     the condition, and for one more; 0 where fdr was not asked for.
     """
 
     miss: float
     killed: float
-    looked: float
     settled: float
     false: float
     listed: float = 0.0
+    spare: float = 0.0
 
 
 def tail(rate: float, s: int) -> float:
@@ -100,8 +105,8 @@ class Level:
     A group is dead where x <= -reach, and at x = 1 - reach by a coin of probability `coin`.
     Where groups are judged one by one it is out for good where x <= -kill, in where
     x > settle and, with a `stake`, where the others agree (`settled_among`): those beyond
-    `apart` count as true there. The first test of a group as the last one open may take half
-    of `look` of fnr, the next half of the rest. A group is marked certain beyond `certain`, and
+    `apart` count as true there. Of `miss`, tests among few open groups may take `spare`; beside it
+    a group may be lost with `lost`. A group is marked certain beyond `certain`, and
     beyond `sure` if it was judged so. `ends`: the budget covers no later level; `last`: there is
     none.
     Utility: P(dead | y) = miss p^(y-1) for y >= 1, p = exp(-rate), and a group that does not
@@ -116,7 +121,8 @@ class Level:
     coin: float
     judged: bool
     kill: int
-    look: float
+    spare: float
+    lost: float
     settle: int
     stake: float
     apart: int
@@ -137,9 +143,25 @@ class Level:
     @property
     def on_the_line(self) -> float:
         """a(0): the chance to live of a group that lacks one row; no false group has a larger."""
-        p = math.exp(-self.rate)
-        fine = p * (1 - self.miss)
-        return fine if p <= self.miss else max(1 - self.miss / p, fine)
+        return float(on_the_line(self.rate, np.array(self.miss)))
+
+
+def on_the_line(rate: float, miss: Floats) -> Floats:
+    """a(0) at a rate, for the miss probability of each group."""
+    p = math.exp(-rate)
+    fine = p * (1 - miss)
+    chance: Floats = np.where(p <= miss, fine, np.maximum(1 - miss / max(p, 1e-300), fine))
+    return chance
+
+
+def living_at(rate: float, miss: Floats, x: Ints) -> Floats:
+    """A(x) where groups have miss probabilities of their own, as `Level.living` for one."""
+    p = math.exp(-rate)
+    reach = np.maximum(np.ceil(-(np.log(miss) + math.log1p(p)) / rate) - 1, 0.0)
+    coin = (miss * (1 + p) * np.exp(rate * reach) - p) / -math.expm1(-rate)
+    edge = 1.0 - np.clip(coin, 0.0, 1.0)
+    alive: Floats = np.where(x == 1 - reach, edge, x > -reach)
+    return alive
 
 
 def last_rate(miss: float, false: float) -> float:
@@ -174,7 +196,7 @@ class Levels:
     ) -> None:
         self._groups, self._delta, self._shares, self._tuning = groups, delta, shares, tuning
         self._made: dict[int, Level] = {}
-        self._last = last_rate(shares.miss, shares.false)
+        self._last = last_rate(shares.miss - shares.spare, shares.false)
         region = (tuning.start if first is None else first) * reach
         begin = min(math.log(1 / (2 * shares.miss)) / region, self._last)
         self._offset = math.floor(math.log(begin) / math.log(tuning.ratio))
@@ -215,7 +237,8 @@ class Levels:
             min(max(coin, 0.0), 1.0),
             number <= self.judged and (self.judged - number) % tuning.every == 0,
             distance(rate, shares.killed / self.judgements),
-            shares.looked,
+            shares.spare,
+            shares.killed + shares.spare,
             distance(rate, shares.settled / self.judgements),
             shares.listed / self.judgements,
             distance(rate, tuning.stray / self._groups),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from probe_sql.algorithms.ladder_few import Few
 from probe_sql.algorithms.ladder_levels import Level, Tuning
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints, Mask
@@ -27,9 +28,11 @@ class Watch:
     Groups are along the last axis; other axes are runs of their own.
     """
 
+    alone = True  # groups may be read, too, for which others were open
+
     def __init__(self, promise: Promise, shape: tuple[int, ...], tuning: Tuning) -> None:
         self.promise = promise
-        self._tuning = tuning
+        self.tuning = tuning
         self._octave = math.log2(tuning.ratio)
         self._near: Floats = np.zeros(shape)  # octaves, for each group those of the others
         self.weights: Floats = np.zeros(shape)  # at the level seen last
@@ -37,14 +40,14 @@ class Watch:
     def stopped(self, level: Level, x: Ints) -> Mask:
         """Groups that may stop at this level, none of them for its own noise."""
         self.weights = self.promise.weights(level, x)
-        finer = max(self._tuning.grain - self.promise.rate, 0.0)
+        finer = max(self.tuning.grain - self.promise.rate, 0.0)
         squares = self.weights**2 + finer * np.maximum(-self.weights, 0.0)
-        worst = self._tuning.spare * self.promise.worst(level)
+        worst = self.tuning.spare * self.promise.worst(level)
         others = (self.weights.sum(-1, keepdims=True) - self.weights) * (1 - level.miss) + worst
         error = np.sqrt(np.maximum(squares.sum(-1, keepdims=True) - squares, 0.0))
-        self._near += self._octave * (np.abs(others) <= self._tuning.near * error)
-        late = np.maximum(self._near - self._tuning.patience, 0.0)
-        margin = self._tuning.margin + self._tuning.growth * late**self._tuning.slowing
+        self._near += self._octave * (np.abs(others) <= self.tuning.near * error)
+        late = np.maximum(self._near - self.tuning.patience, 0.0)
+        margin = self.tuning.margin + self.tuning.growth * late**self.tuning.slowing
         stopped: Mask = (others + margin * error <= 0) & self._made_up(level, x)
         return stopped
 
@@ -56,16 +59,6 @@ class Watch:
         """
         full = self.promise.full(level, x)
         return self.promise.pays(level, full.sum(-1, keepdims=True) - full)
-
-    def stopped_alone(self, level: Level, x: Ints) -> Mask:
-        """Groups that may stop at this level if no other one is open.
-
-        Utility: of all others it is clear whether they satisfy the condition, so at most one false
-        group lives by this, with the chance of one on the line, and they make up for that.
-        """
-        inside, outside = x > level.apart, x <= -level.kill
-        others = (side.sum(-1, keepdims=True) - side for side in (inside, outside))
-        return self.promise.covers(level, *others)
 
 
 def settled_among(level: Level, x: Ints) -> Mask:
@@ -104,24 +97,28 @@ class Walk:
         self.cut = nobody()  # read because the ladder ended
         self._stopped = nobody()  # by the others, whether fixed before or not
         self._inside, self._outside = nobody(), nobody()  # beyond doubt
-        self._open = ~nobody()  # never clearly on one side
-        self._looks: Ints = np.zeros(shape, dtype=np.int64)  # tests as the last one open
+        tuning = watches[0].tuning if watches else Tuning()
+        self.few = Few(shape, [watch.promise for watch in watches if watch.alone], tuning)
         self._balance: list[Floats] = [np.zeros(shape) for _ in watches]
 
     def step(self, level: Level, x: Ints, coins: Floats, *, end: bool = False) -> None:
         """Look at all groups at one level; at the `end` the rest is read as it stands."""
-        called = self._called(level, x) if level.judged else np.zeros_like(self.fixed)
+        few = self.few
         if level.judged:
             settled = x > level.settle
             if level.stake:
                 settled &= settled_among(level, x)
-            out = (x <= -level.kill) | self._dropped(level, x, called)
-            self.alone |= self._fix(settled | out, settled)
+            among, dropped = few.tested(level, x)
+            settled |= among
+            self.alone |= self._fix(settled | (x <= -level.kill) | dropped, settled)
             self._inside |= x > level.sure
             self._outside |= x <= -level.sure
         stopped: Mask = np.full(x.shape, level.last or bool(self.watches))
         for watch in self.watches:
-            stopped &= watch.stopped(level, x) | called & watch.stopped_alone(level, x) | level.last
+            own = watch.stopped(level, x) & ~few.few
+            if watch.alone:
+                own |= few.read(level, watch.promise)
+            stopped &= own | level.last
         if end:
             self.cut |= ~stopped & ~self.fixed
             stopped = np.ones_like(stopped)
@@ -131,7 +128,7 @@ class Walk:
         self._outside |= newly & (x <= -level.certain)
         for kept, watch in zip(self._balance, self.watches, strict=True):
             kept[newly] = watch.weights[newly]
-        living = level.alive(x, coins)
+        living = few.alive(level, x, coins)
         self._fix(newly, living)
         if level.ends:
             self._end(living)
@@ -143,25 +140,6 @@ class Walk:
             told = (self.fixed | ~living)[..., own].all(-1, keepdims=True)
             dead[..., own] = told & ~living[..., own]
         self._fix(dead, np.zeros_like(living))
-
-    def _called(self, level: Level, x: Ints) -> Mask:
-        """Groups for which the others have called: none of those is open any more."""
-        self._open &= (x > -level.kill) & (x <= level.apart)
-        called: Mask = self._open.sum(-1, keepdims=True) == self._open
-        return called
-
-    def _dropped(self, level: Level, x: Ints, called: Mask) -> Mask:
-        """Groups that fail a test for which the others have called.
-
-        Utility: when a group is tested, and how often, is a function of the others alone, so its
-        r-th test drops it with probability at most look/2^r if it satisfies the condition.
-        """
-        self._looks += called
-        # P(V <= x - 1) for x <= 0, in logarithms
-        tail = -level.rate * (1 - x) - math.log1p(math.exp(-level.rate))
-        small = tail <= math.log(level.look) - 1e-9 - math.log(2) * self._looks
-        dropped: Mask = called & (x <= 0) & small
-        return dropped
 
     def _fix(self, groups: Mask, returned: Mask) -> Mask:
         """Fix the answers of those of `groups` that have none; returns these."""

@@ -25,6 +25,8 @@ class Wager(Watch):
     group (docs/proofs/ladder.md, Theorem C).
     """
 
+    alone = False  # who looks sure may not be, and no bet pays for that
+
     def __init__(
         self, promise: Promise, shape: tuple[int, ...], tuning: Tuning, levels: int
     ) -> None:
@@ -43,7 +45,3 @@ class Wager(Watch):
             won = np.logaddexp(won, others + math.log(stake) - stake * worst)
         stopped: Mask = won - math.log(STAKES) >= self._wanted
         return stopped
-
-    def stopped_alone(self, _: Level, x: Ints) -> Mask:
-        """Nobody: who looks sure may not be, and no bet pays for that."""
-        return np.zeros(x.shape, dtype=np.bool_)

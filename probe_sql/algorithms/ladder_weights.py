@@ -48,14 +48,10 @@ class Promise:
         enough: Mask = self.worst(level) <= each * full
         return enough
 
-    def covers(self, level: Level, inside: Ints, outside: Ints) -> Mask:
-        """Whether so many groups surely inside, or outside, make up for one on the line."""
-        if self.listed:
-            each = self.rate * (1 - self.lost / (1 - level.miss))
-            enough: Mask = self.worst(level) <= each * inside
-        else:
-            enough = self.worst(level) <= self.rate * outside
-        return enough
+    def made_up(self, level: Level, sure: Ints) -> Floats:
+        """What so many others make up for, in false weight: surely inside, or for fpr outside."""
+        lost = max(self.lost, level.lost) / (1 - level.miss) if self.listed else 0.0
+        return self.rate * (1 - lost) * sure.astype(np.float64)
 
     def worst(self, level: Level) -> float:
         """The largest expected weight of a single group: one that lacks a single row."""

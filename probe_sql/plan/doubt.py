@@ -94,7 +94,9 @@ def doubt(
 
     Utility: a threshold is shifted by u = ln(1/(2 beta))/epsilon, so a group within 2 u of the
     line on its wrong side is taken with probability above beta. All of u, in the measure's
-    steps, goes with 1/epsilon, for a row as for a person.
+    steps, goes with 1/epsilon, for a row as for a person. Under fdr, where few groups satisfy
+    the condition, tests may take most of beta before one is read, which is then shifted by up
+    to 1.6 times as much (docs/proofs/ladder.md, section 6).
     """
     # A first shift of less than a step says nothing of later ones.
     if most <= 0 or epsilon_first <= 0 or not all(draw.region for draw in draws):

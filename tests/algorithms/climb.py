@@ -141,12 +141,13 @@ def climb(
 
 
 def _owners(walk: Walk) -> list[Any]:
-    return [walk, *walk.watches]
+    return [walk, walk.few, *walk.watches]
 
 
 def _taken(walk: Walk, at: Ints) -> Walk:
     """A walk of some of the runs."""
     part = copy(walk)
+    part.few = copy(walk.few)
     part.watches = [copy(watch) for watch in walk.watches]
     for owner in _owners(part):
         for name, value in vars(owner).items():

@@ -141,7 +141,7 @@ def test_the_audit_notices_a_ladder_without_margin_where_budgets_end(accuracy: A
 def test_few_are_missed_where_the_budget_ends_and_the_dead_are_out(record_property: Note) -> None:
     """A run is answered where the one true group near the line is missed, and denied else."""
     found = cell(60, (7, 200), (1, 1), (32, -60))
-    counts = _holds(found, FDR, 700, 22, record_property, most=0.4)
+    counts = _holds(found, FDR, 700, 22, record_property, most=0.1)
     assert 0.02 < counts.misses.mean() < 0.07
     assert counts.answered.mean() < 2 * counts.misses.mean()
 
@@ -166,6 +166,8 @@ def test_small_bounds_are_kept_as_well(name: str, record_property: Note) -> None
 
 class Trusting(Watch):
     """Lets the sum stop the walk whether or not enough groups could make up for one."""
+
+    alone = False  # and nobody is judged among few instead
 
     def _made_up(self, _: Level, x: Ints) -> Mask:
         return np.ones(x.shape, dtype=np.bool_)
@@ -209,7 +211,7 @@ class Common(Watch):
     def stopped(self, level: Level, x: Ints) -> Mask:
         self.weights = self.promise.weights(level, x)
         error = np.sqrt((self.weights**2).sum(-1, keepdims=True))
-        enough = self.weights.sum(-1, keepdims=True) + self._tuning.margin * error <= 0
+        enough = self.weights.sum(-1, keepdims=True) + self.tuning.margin * error <= 0
         return np.broadcast_to(enough, x.shape).copy()
 
 

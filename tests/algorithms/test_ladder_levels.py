@@ -29,7 +29,7 @@ def levels_of(
     false: float = 0.09,
     most: float = math.inf,
 ) -> Levels:
-    shares = Shares(miss, miss / 9, miss / 9, false / 9, false)
+    shares = Shares(miss, miss / 9, false / 9, false)
     return Levels(groups, reach, 1, shares, Tuning(), lambda epsilon: epsilon <= most)
 
 

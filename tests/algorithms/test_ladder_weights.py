@@ -48,8 +48,10 @@ def test_so_many_surely_outside_make_up_for_one_on_the_line(level: Level) -> Non
     """One on the line adds at most its chance to live; each group outside brings the rate."""
     one = level.on_the_line - 0.09
     outside = np.arange(20)
-    covered = FPR.covers(level, np.zeros(20, dtype=np.int64), outside)
+    covered = FPR.worst(level) <= FPR.made_up(level, outside)
     assert covered.tolist() == [one <= 0.09 * number for number in range(20)]
+    lost = max(LOST, level.lost) / (1 - level.miss)
+    assert FDR.made_up(level, outside) == pytest.approx(0.09 * (1 - lost) * outside)
 
 
 def test_charging_the_living_alone_would_be_wrong() -> None:

@@ -47,8 +47,8 @@ def test_the_zone_is_twice_the_shift_of_the_threshold(policy: Policy) -> None:
     found = of(explained(COUNT, policy, epsilon=2.0))
     assert found.epsilons == pytest.approx([2 * share for share in SHARES])
     [zone] = found.zones
-    # Of few groups each keeps half of fnr for being judged by itself.
-    expected = [2 * math.log(1 / (2 * 0.025)) / epsilon for epsilon in found.epsilons]
+    # A twentieth of fnr is for kills.
+    expected = [2 * math.log(1 / (2 * 0.0475)) / epsilon for epsilon in found.epsilons]
     assert zone.widths == pytest.approx(expected, rel=0.01)
 
 

@@ -134,9 +134,13 @@ def shares_of(accuracy: Accuracy, groups: int, tuning: Tuning) -> Shares:
         false = min(false, made_up_for / groups)
         listed = settled * made_up_for / (2 + tuning.stray)
     return Shares(
-        (1 - killed) * accuracy.prior_bound, killed * accuracy.prior_bound,
-        alone, (1 - settled) * false, listed, spare,
-    )  # fmt: skip
+        (1 - killed) * accuracy.prior_bound,
+        killed * accuracy.prior_bound,
+        alone,
+        (1 - settled) * false,
+        listed,
+        spare,
+    )
 
 
 def promises_of(

@@ -26,7 +26,7 @@ from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.instance import Connection, Domain, Instance, Part, key_columns
+from probe_sql.vault.instance import Connection, Domain, Instance, Part, Texts, key_columns
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -63,6 +63,7 @@ class DuckDBBackend:
         self._source = source
         self._owner = owner
         self._calls = Calls(source.seconds)
+        self._texts = Texts()
         self._known: Instance | None = None  # that worked last here, and has made the key domain
 
     def session(self) -> Self:
@@ -81,7 +82,7 @@ class DuckDBBackend:
             self._source.pool.lend(watch, self._known) as instance,
         ):
             self._known = instance
-            instance.watch = watch
+            instance.watch, instance.texts = watch, self._texts
             yield instance
 
     # --- public facts -------------------------------------------------------------------

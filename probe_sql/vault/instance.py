@@ -57,6 +57,29 @@ class Part:
     light: str
 
 
+class Texts:
+    """The SQL that one session's scans were written as.
+
+    Privacy: no other session's, since else the time would tell what was asked there.
+    """
+
+    def __init__(self) -> None:
+        self._last: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)  # by which scan it is
+        self._made: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)  # by what it is made of
+
+    def of(self, what: Hashable, scan: Scan, write: Callable[[], list[str]]) -> list[str]:
+        """Give SQL that was written before of the same parts, or write it now and keep it.
+
+        A scan is kept beside its text, since some parts go by which object they are.
+        """
+
+        def found() -> tuple[Scan, list[str]]:
+            kept = self._made.of((what, made_of(scan)), lambda: (scan, write()))
+            return scan, kept[1]
+
+        return self._last.of((what, id(scan)), found)[1]
+
+
 class Instance:
     """An in-memory DuckDB that works for one call at a time, the one whose `watch` it has.
 
@@ -66,6 +89,7 @@ class Instance:
     def __init__(self) -> None:
         self.connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
         self.watch = Watch()
+        self.texts = Texts()  # of the session that works here
         self.broken = False  # by an error inside of DuckDB
         self.bounded: dict[str, Path] = {}  # files of the tables that show people's bounded rows
         self._runner = Runner(self.connection)
@@ -74,8 +98,6 @@ class Instance:
         self._shown: dict[str, list[list[Any]]] = {}  # of such a domain, by its table
         self._released: set[str] = set()  # tables of what was released before, by name
         self._latest: tuple[Scan, Domain] | None = None
-        self._texts: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)
-        self._last: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)  # by which scan it is
 
     def attempt(self, work: Callable[[Connection], T]) -> T | Failure:
         """The result of `work`, or how it failed."""
@@ -107,6 +129,10 @@ class Instance:
             self._check_size(scan)
             sql = render_domain(scan)
             found = self.run(partial(_make_domain, sql=sql, number=next(self._numbers)))
+            if 0 < found.size <= _SHOWN:
+                names = ", ".join(f"k{i}" for i in range(len(scan.keys)))
+                sql = f"SELECT {names}, o FROM {found.table} ORDER BY o"
+                self._shown[found.table] = self.run(partial(key_columns, sql=sql))
         self._domains[key] = found
         self._latest = (scan, found)
         if len(self._domains) > _DOMAINS:
@@ -142,7 +168,7 @@ class Instance:
         def write() -> list[str]:
             return [render_scan(one, domain=domain.table) for one in scans]
 
-        texts = self._text(("scan", fuse, domain.table), scan, write)
+        texts = self.texts.of(("scan", fuse, domain.table), scan, write)
         return [Part(one, text) for one, text in zip(scans, texts, strict=True)]
 
     def listing(self, scan: Scan, chosen: str, domain: Domain) -> str:
@@ -151,32 +177,17 @@ class Instance:
         def write() -> list[str]:
             return [render_keys(scan, chosen, domain=domain.table)]
 
-        return self._text(("keys", chosen, domain.table), scan, write)[0]
-
-    def _text(self, what: Hashable, scan: Scan, write: Callable[[], list[str]]) -> list[str]:
-        """Give SQL that was written before of the same parts, or write it now and keep it.
-
-        A scan is kept beside its text, since some parts go by which object they are.
-        """
-
-        def found() -> tuple[Scan, list[str]]:
-            kept = self._texts.of((what, made_of(scan)), lambda: (scan, write()))
-            return scan, kept[1]
-
-        return self._last.of((what, id(scan)), found)[1]
+        return self.texts.of(("keys", chosen, domain.table), scan, write)[0]
 
     def key_values(self, scan: Scan, domain: Domain) -> list[list[Any]] | None:
         """Every key of the domain in its order, where that is all that an answer shows beside
-        aggregates; None for a domain that is too large to keep them."""
-        if domain.size > _SHOWN or any(output.kind == "expression" for output in scan.outputs):
+        aggregates; None for a domain that is too large to keep them.
+
+        They were read with the domain: when, tells of nobody's answer.
+        """
+        if any(output.kind == "expression" for output in scan.outputs):
             return None
-        found = self._shown.get(domain.table)
-        if found is None:
-            keys = ", ".join(f"k{i}" for i in range(len(scan.keys)))
-            sql = f"SELECT {keys}, o FROM {domain.table} ORDER BY o"
-            found = self.run(partial(key_columns, sql=sql))
-            self._shown[domain.table] = found
-        return found
+        return self._shown.get(domain.table)
 
     def close(self) -> None:
         """End what runs and free the memory; safe to call twice."""

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pytest
 
 from probe_sql.errors import InternalError, PolicyError
+from probe_sql.plan.plan import make_plan
 from probe_sql.plan.tally import LIMIT
 from probe_sql.policy import parse_policy
+from probe_sql.scan.engine import DUCKDB
+from probe_sql.scan.render import render_scan
 from probe_sql.vault import instance
 from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
@@ -121,8 +124,46 @@ def test_keys_that_are_kept_are_those_that_are_read(
     for chosen in (every, every[1::2], every):
         kept = backend.keys(plan.scan, chosen)
         with monkeypatch.context() as large:
-            large.setattr(instance, "_SHOWN", 0)
+            large.setattr(awkward.instance(backend), "_shown", {})
             assert backend.keys(plan.scan, chosen) == kept
+
+
+def test_keys_are_kept_when_a_domain_is_made_and_of_small_ones_alone(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the first answer: that there was one, would be told by the time of the next."""
+    inside = awkward.instance(backend)
+    backend.groups(awkward.planned(backend, THREE).scan)
+    assert [*inside._shown.values()] == [[[*awkward.WARDS]]]
+    monkeypatch.setattr(instance, "_SHOWN", 3)
+    plan = awkward.planned(
+        backend, THREE.replace("ward ", "ward, admitted ").replace("BY ward", "BY ward, admitted")
+    )
+    backend.groups(plan.scan)
+    assert len(inside._shown) == 1
+
+
+def test_sql_is_written_once_for_a_session_and_again_for_another(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the time would tell what somebody else asked."""
+    written: list[object] = []
+
+    def counted(*given: Any, **named: Any) -> str:
+        written.append(given)
+        return render_scan(*given, **named)
+
+    monkeypatch.setattr("probe_sql.vault.instance.render_scan", counted)
+    assert isinstance(backend, DuckDBBackend)
+    rules, other = awkward.policy().with_types(backend.schemas()), backend.session()
+    texts = (THREE, THREE, THREE.replace("> 5", "> 6"))
+    scans = [make_plan(text, rules, engine=DUCKDB).scan for text in texts]
+    first = awkward.values(backend.measure(scans[0]))
+    for scan in scans:
+        assert awkward.values(backend.measure(scan)) == first
+    assert len(written) == 1
+    assert awkward.values(other.measure(scans[0])) == first
+    assert len(written) == 2
 
 
 def test_chosen_groups_out_of_order_are_a_broken_plan(backend: Backend) -> None:

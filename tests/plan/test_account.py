@@ -66,6 +66,24 @@ def test_row_types_are_all_maximal_sets(size: int, draw: Random, share: float) -
     assert maximal_sets(together) == tuple(sorted(largest))
 
 
+def rivals(*components: tuple[int, ...]) -> list[list[bool]]:
+    """Who meets whom where rows of each component take one measure out of every part of it."""
+    parts = [(of, part) for of, sizes in enumerate(components) for part in enumerate(sizes)]
+    places = [(of, number) for of, (number, size) in parts for _ in range(size)]
+    return [
+        [i == j or (a[0] == b[0] and a[1] != b[1]) for j, b in enumerate(places)]
+        for i, a in enumerate(places)
+    ]
+
+
+def test_beyond_two_thousand_sets_all_measures_are_charged_together() -> None:
+    most = rivals((2,) * 10, (2,) * 9, (2,) * 9, (2,) * 4)  # 2^10 + 2 * 2^9 + 2^4 of 64
+    sets = maximal_sets(most)
+    assert len(sets) == 2000 + len(most) == 2**10 + 2 * 2**9 + 2**4
+    more = rivals((2,) * 10, (2,) * 9, (2,) * 9, (2,) * 4, (3, 2))  # 3 * 2 of five more
+    assert maximal_sets(more) == (tuple(range(len(more))),)
+
+
 @given(st.lists(st.floats(1e-9, 0.3), min_size=1, max_size=12))
 def test_a_loss_is_never_below_the_exact_sum(epsilons: list[float]) -> None:
     """Floats that are rounded to the nearest fall below about every second sum."""

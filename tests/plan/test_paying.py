@@ -17,10 +17,11 @@ from probe_sql.periods import Pays, periods_in
 from probe_sql.plan.paying import Paid, find_paid, narrowed
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import Policy, parse_policy
-from probe_sql.sql import reach
+from probe_sql.sql import build, reach
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery
 from probe_sql.sql.reach import Dated, Verdicts
+from probe_sql.sql.scalar import cast_to
 
 FIRST, LAST = date(2024, 1, 10), date(2024, 12, 20)
 POLICY = """
@@ -211,6 +212,45 @@ def test_a_chain_of_a_thousand_comparisons_is_read_in_a_moment() -> None:
 
 def test_datetime_is_no_date_to_the_reach() -> None:
     assert reach._floor(datetime(1969, 12, 31, 23), "day") == datetime(1969, 12, 31)
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def constant(text: str, type_: str) -> exp.Expr:
+    return cast_to(exp.Literal.string(text), type_)
+
+
+DAY = build.column("day", "t", quoted=True)
+FIRST_OF_MARCH = constant("2024-03-01", "DATE")
+YEAR_2024 = constant("2024", "BIGINT")
+
+
+@pytest.mark.parametrize(
+    ("node", "known"),
+    [
+        (exp.In(this=DAY.copy(), expressions=[FIRST_OF_MARCH.copy()]), True),
+        (exp.In(this=DAY.copy(), expressions=[FIRST_OF_MARCH.copy()],
+                query=exp.select("1").subquery()), False),
+        (exp.EQ(this=call("date_trunc", exp.Literal.string("month"), DAY.copy()),
+                expression=FIRST_OF_MARCH.copy()), True),
+        (exp.EQ(this=call("date_trunc", exp.Literal.string("decade"), DAY.copy()),
+                expression=FIRST_OF_MARCH.copy()), False),
+        (exp.EQ(this=call("date_trunc", build.column("month", ""), DAY.copy()),
+                expression=FIRST_OF_MARCH.copy()), False),
+        (exp.EQ(this=cast_to(call("date_part", exp.Literal.string("year"), DAY.copy()), "BIGINT"),
+                expression=YEAR_2024.copy()), True),
+        (exp.EQ(this=cast_to(call("epoch_of", exp.Literal.string("year"), DAY.copy()), "BIGINT"),
+                expression=YEAR_2024.copy()), False),
+    ],
+    ids=["a list", "a list and a subquery", "months", "no unit of ours", "a unit that a row holds",
+         "a year", "another function of a year"],
+)  # fmt: skip
+def test_what_looks_like_a_known_form_says_nothing(node: exp.Expr, known: bool) -> None:
+    """Binding refuses most of these: a form that comes to be bound is not taken for another."""
+    anything = Verdicts(reach.ANYTHING, reach.ANYTHING)
+    assert (reach.verdicts(node, Dated("t", "day", daily=True)) != anything) is known
 
 
 def test_why_all_periods_pay_and_what_would_pay_fewer() -> None:

@@ -8,8 +8,7 @@ from typing import TextIO
 from probe_sql.answer import Answer
 from probe_sql.answer.picture import Mark, Picture, picture
 from probe_sql.answer.table import BELOW, parts
-from probe_sql.cli.glyphs import Glyphs, glyphs
-from probe_sql.cli.terminal import paint, width
+from probe_sql.cli.terminal import Glyphs, glyphs, paint, width
 from probe_sql.text import number, visible
 
 WIDE = 76  # columns from which on there is a picture

@@ -1,10 +1,10 @@
-"""The interactive line: editing, highlighting, completion, history and the budget's bar."""
+"""The interactive line: editing, highlighting, completion, history and the bar of the budget."""
 
 from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -21,9 +21,37 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from probe_sql.catalogue import Catalogue
-from probe_sql.cli.complete import suggest
+from probe_sql.cli.arguments import FORMATS
 from probe_sql.cli.statements import complete
+from probe_sql.completion import Suggestion, matching
+from probe_sql.completion import suggest as suggest_sql
+from probe_sql.options import OPTIONS
 from probe_sql.text import visible
+
+
+def suggest(before: str, catalogue: Catalogue, dots: Sequence[str] = ()) -> list[Suggestion]:
+    """Suggestions for the text before the cursor, the likeliest kind first."""
+    stripped = before.lstrip()
+    if stripped.startswith(".") and not stripped.startswith(".explain "):
+        return _of_dots(stripped, catalogue, dots)
+    return suggest_sql(before, catalogue)
+
+
+def _of_dots(text: str, catalogue: Catalogue, dots: Sequence[str]) -> list[Suggestion]:
+    command, space, rest = text.partition(" ")
+    if not space:
+        return matching(command, dots, "command")
+    word = rest.split(" ")[-1]
+    choices: Mapping[str, Iterable[str]] = {
+        ".schema": catalogue.tables,
+        ".columns": catalogue.tables,
+        ".mode": FORMATS,
+        ".set": [*OPTIONS, "confirm"],
+        ".unset": [*OPTIONS, "confirm"],
+        ".help": dots,
+    }
+    return matching(word, choices.get(command, ()), "argument")
+
 
 PROMPT = "probe> "
 CONTINUED = "  ...> "

@@ -7,11 +7,12 @@ from datetime import date, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from probe_sql.cli.glyphs import glyphs, meter
 from probe_sql.cli.terminal import (
     coloured,
     drop,
+    glyphs,
     is_terminal,
+    meter,
     paint,
     show_note,
     unwritable,
@@ -23,7 +24,7 @@ from probe_sql.text import in_json, limit, markdown, price, visible
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
-    from probe_sql.cli.glyphs import Glyphs
+    from probe_sql.cli.terminal import Glyphs
     from probe_sql.session import BudgetState, Entry, Explanation, Outline
 
 RICH_ROWS = 200  # rich lays out about a row in a millisecond

@@ -1,4 +1,4 @@
-"""What a stream can show, if anything: colours only on a terminal, errors readable.
+"""What a stream can show, if anything: colours only on a terminal, signs it has, readable errors.
 
 An answer costs, so whether it can be written is looked at before its query is charged, and one that
 was charged and cannot be written is shown where it still can be: a standard stream may be closed,
@@ -11,6 +11,7 @@ import io
 import os
 import select
 import sys
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, TextIO
 
@@ -228,3 +229,40 @@ def _closed() -> OperationalError:
         why="the result would be lost; nothing was drawn or charged",
         fix="leave it open, or send it to a file",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One sign for each thing that is drawn."""
+
+    epsilon: str = "ε"
+    sure: str = "●"
+    doubt: str = "○"
+    bar: str = "━"
+    margin: str = "┄"
+    line: str = "│"
+    full: str = "█"
+    rest: str = "░"
+    cut: str = "…"
+    here: str = "→"
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs("eps", "*", "o", "=", "-", "|", "#", ".", "~", ">")
+
+
+def glyphs(stream: TextIO) -> Glyphs:
+    """The signs that a stream can write."""
+    try:
+        "".join((UNICODE.epsilon, UNICODE.sure, UNICODE.margin, UNICODE.here)).encode(
+            getattr(stream, "encoding", None) or "utf-8"
+        )
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def meter(share: float, size: int, signs: Glyphs) -> str:
+    """A bar of `size` signs that is full to a share; whatever is not nothing shows."""
+    full = min(size, max(1 if share > 0 else 0, round(size * share)))
+    return signs.full * full + signs.rest * (size - full)

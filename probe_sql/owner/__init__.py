@@ -5,8 +5,7 @@ from probe_sql.owner.check import Report, check, guarded_files
 from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, build_demo
 from probe_sql.owner.draft import draft
 from probe_sql.owner.interview import interview
-from probe_sql.owner.judge import Advice, judge
-from probe_sql.owner.promise import PeriodsPromise, periods_promise
+from probe_sql.owner.judge import Advice, PeriodsPromise, judge, periods_promise
 from probe_sql.owner.record import Failing, adopt, allow, failing, record, unlock
 from probe_sql.owner.report import SpendingReport, spending_report
 from probe_sql.owner.report_page import (

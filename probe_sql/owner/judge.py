@@ -12,13 +12,77 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from probe_sql.loss import odds
-from probe_sql.owner.promise import most_lost
+from probe_sql.periods import names_of, periods_in
 from probe_sql.policy import Column, Policy, Table, Unit
 from probe_sql.policy.locate import Lines
 from probe_sql.policy.names import bare, dotted
 from probe_sql.policy.schema import Schemas
-from probe_sql.text import plural
+from probe_sql.text import limit, plural
 from probe_sql.types import Kind, SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodsPromise:
+    """What a budget of periods comes to: for one `row`, and one `person` with rows in all of them.
+
+    Either is None where no private table protects that. `number` periods are declared.
+    """
+
+    column: str
+    every: str
+    epsilon: float
+    names: str
+    number: int
+    row: float | None
+    person: float | None
+    whole: float
+
+    def lines(self) -> Iterator[str]:
+        """Say it to the owner, a sentence a line."""
+        yield (
+            f"epsilon {limit(self.epsilon)} for each {self.every} of {self.column}, {self.names}: "
+            f"{plural(self.number, self.every)}"
+        )
+        if self.row is not None:
+            yield f"a row loses at most {limit(self.row)}: {odds(self.row)}"
+        if self.person is not None:
+            total = limit(self.number * self.epsilon)
+            less = "" if self.person < self.whole else f", of which [budget] allows {self.person:g}"
+            yield (
+                f"a person with rows in every {self.every} loses at most {total}, the sum over the "
+                f"{self.every}s{less}: {odds(self.person)}"
+            )
+
+
+def periods_promise(policy: Policy) -> PeriodsPromise | None:
+    """What the periods of a policy promise; None where it has none."""
+    budget = policy.prices()
+    periods = budget.periods
+    if periods is None or periods.days is None:
+        return None
+    number = periods_in(periods.days, periods.every)
+    people = [table.unit.column is not None for table in policy.tables.values()]
+    most = min(periods.epsilon, budget.epsilon)
+    person = min(number * periods.epsilon, budget.epsilon)
+    return PeriodsPromise(
+        periods.column,
+        periods.every,
+        periods.epsilon,
+        names_of(periods.days, periods.every),
+        number,
+        None if all(people) else most,
+        person if any(people) else None,
+        budget.epsilon,
+    )
+
+
+def most_lost(policy: Policy) -> float:
+    """The most that one of those whom the policy protects can lose, over all questions."""
+    promise = periods_promise(policy)
+    if promise is None:
+        return policy.budget.epsilon
+    return max(each for each in (promise.row, promise.person) if each is not None)
+
 
 EPSILON_HIGH = 10.0  # of a whole database: beyond it the guarantee says little about anybody
 QUERY_HIGH = 1.0  # of one query that names no epsilon

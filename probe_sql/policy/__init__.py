@@ -24,8 +24,7 @@ from probe_sql.policy.model import (
     Unit,
 )
 from probe_sql.policy.names import by_name
-from probe_sql.policy.page import use_of
-from probe_sql.policy.policy import Policy
+from probe_sql.policy.policy import Policy, use_of
 from probe_sql.policy.read import load_policy, parse_policy, with_lines
 from probe_sql.policy.write import dump_policy, json_schema
 

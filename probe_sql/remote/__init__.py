@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from probe_sql.remote.address import SCHEME, Address
+from probe_sql.remote.connection import SCHEME, Address
 
 if TYPE_CHECKING:
     from probe_sql.remote.connection import RemoteConnection

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from probe_sql.errors import InterfaceError, OperationalError
-from probe_sql.remote.address import Address
-from probe_sql.remote.connection import RemoteConnection
+from probe_sql.remote.connection import Address, RemoteConnection
 
 
 def connect(text: str, password: str | None = None) -> RemoteConnection:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import probe_sql
 from probe_sql.catalogue import Catalogue
-from probe_sql.cli.complete import suggest
+from probe_sql.cli.prompt import suggest
 
 KEYS = {
     ("patients", "ward"): ("A", "B", "it's"),

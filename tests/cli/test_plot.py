@@ -10,8 +10,8 @@ import pytest
 
 from probe_sql.answer import Answer, Privacy
 from probe_sql.answer.content import Line
-from probe_sql.cli.glyphs import ASCII, glyphs, meter
 from probe_sql.cli.plot import answer_lines
+from probe_sql.cli.terminal import ASCII, glyphs, meter
 from probe_sql.errors import Span, SqlError
 from probe_sql.loss import Loss
 from probe_sql.text import limit, number, price, with_margin

@@ -15,7 +15,7 @@ import probe_sql
 from probe_sql.answer import Answer, Denied
 from probe_sql.errors import ProbeError, Span
 from probe_sql.remote import Address, RemoteConnection, RemoteExplanation
-from probe_sql.remote.wording import move_span, numbered
+from probe_sql.remote.told import move_span, numbered
 from tests.serve.conftest import PASSWORD, Running, Serve
 from tests.test_api import (  # noqa: F401 - collected here once more, for a connection to a server
     test_a_closed_connection_says_so,

@@ -1,10 +1,13 @@
-"""Coming in and going out: cookies, forms of a session, the door for everybody else."""
+"""Coming in and going out: what a request carries, cookies, forms, the door for everybody else."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
+import json
 from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,7 +18,6 @@ from probe_sql.markup import Html
 from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.console.frame import Frame
 from probe_sql.serve.console.guard import Address
-from probe_sql.serve.console.sent import fields
 from probe_sql.serve.console.sign_in_page import closed_page, sign_in_page
 from probe_sql.serve.console.visitors import Ended, Visitor, Visitors
 from probe_sql.serve.house import House
@@ -267,3 +269,37 @@ def _inside(path: str) -> str:
     """An address of this site; anything else is its first page."""
     simple = path.startswith("/") and not path.startswith(("//", "/\\"))
     return path if simple and path.isascii() and path.isprintable() else "/"
+
+
+_MOST_FIELDS = 40
+
+
+async def fields(request: Request) -> dict[str, str]:
+    """What a form or a script sent, as texts. The token of a script is in a header."""
+    known = getattr(request.state, "fields", None)
+    if isinstance(known, dict):
+        return known
+    body = (await request.body()).decode("utf-8", "replace")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    found: dict[str, str] = {}
+    if kind == "application/json":
+        with contextlib.suppress(ValueError, AttributeError, RecursionError):
+            found = {str(name): str(value) for name, value in json.loads(body).items()}
+        found["csrf"] = request.headers.get("x-csrf", "")
+    elif kind == "application/x-www-form-urlencoded":
+        with contextlib.suppress(ValueError):
+            found = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    # Browsers send line breaks of a field as two characters; half a character is none.
+    found = {_whole(name): _whole(text.replace("\r\n", "\n")) for name, text in found.items()}
+    request.state.fields = found
+    return found
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def start_of(request: Request) -> int:
+    """The first line of a page of a long list."""
+    text = request.query_params.get("from", "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -16,9 +16,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from probe_sql.errors import ProbeError
 from probe_sql.markup import Child, tag
 from probe_sql.owner import failing, spending_report
+from probe_sql.serve.console.entrance import fields, start_of
 from probe_sql.serve.console.frame import Frame, note, problem
 from probe_sql.serve.console.owner_page import Overview, UserLine, owner_page, sure_page
-from probe_sql.serve.console.sent import fields, start_of
 from probe_sql.serve.console.visitors import Visitor
 from probe_sql.serve.house import House
 from probe_sql.serve.users import add_user, change_password, normal, read_users, remove_user

@@ -26,7 +26,7 @@ from probe_sql.loss import Loss
 from probe_sql.markup import Html
 from probe_sql.options import OPTIONS
 from probe_sql.reopening import kept_names, reopen
-from probe_sql.serve.console.answer_page import Shown, answer_page
+from probe_sql.serve.console.answer_page import Shown, answer_page, denied_page, missing_page
 from probe_sql.serve.console.ask_page import (
     ASK_BACK,
     ask_back_page,
@@ -35,14 +35,12 @@ from probe_sql.serve.console.ask_page import (
     running_page,
 )
 from probe_sql.serve.console.asking import Asked, Question
-from probe_sql.serve.console.denied_page import denied_page, missing_page
-from probe_sql.serve.console.entrance import Entrance, Page, html, see
+from probe_sql.serve.console.entrance import Entrance, Page, fields, html, see, start_of
 from probe_sql.serve.console.export import FORMS
 from probe_sql.serve.console.frame import Frame
 from probe_sql.serve.console.history_page import history_page
 from probe_sql.serve.console.owner_desk import OwnerDesk
 from probe_sql.serve.console.plan_panel import Planned, button_text, panel
-from probe_sql.serve.console.sent import fields, start_of
 from probe_sql.serve.console.visitors import Visitor
 from probe_sql.serve.house import House
 from probe_sql.session import BudgetState, Connection, Entry, Explanation, Outline

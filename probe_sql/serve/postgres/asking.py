@@ -15,7 +15,7 @@ from probe_sql.serve.analyst import Analyst
 from probe_sql.serve.complaints import DENIED, Complaint
 from probe_sql.serve.postgres import types
 from probe_sql.serve.postgres.messages import Field
-from probe_sql.serve.postgres.results import Result
+from probe_sql.serve.postgres.portals import Result
 from probe_sql.serve.turns import Stop
 from probe_sql.session import Explanation, Outline, Script, brief
 from probe_sql.types import parse_type

@@ -29,7 +29,7 @@ from probe_sql.serve.postgres.catalogue_tables import (
     STANDARD,
 )
 from probe_sql.serve.postgres.messages import Field
-from probe_sql.serve.postgres.results import Result
+from probe_sql.serve.postgres.portals import Result
 from probe_sql.serve.postgres.settings import SERVER_VERSION
 from probe_sql.serve.postgres.statements import Statement
 from probe_sql.serve.postgres.translate import translated

@@ -11,8 +11,7 @@ from probe_sql.serve.postgres import statements as sql
 from probe_sql.serve.postgres import types
 from probe_sql.serve.postgres.desk import Command, Desk
 from probe_sql.serve.postgres.messages import Field
-from probe_sql.serve.postgres.portals import Portal, Prepared
-from probe_sql.serve.postgres.results import Result
+from probe_sql.serve.postgres.portals import Portal, Prepared, Result
 from probe_sql.serve.postgres.statements import Statement
 
 

@@ -18,8 +18,7 @@ from probe_sql.serve.postgres import asking, types
 from probe_sql.serve.postgres import statements as sql
 from probe_sql.serve.postgres.catalogue import Facts
 from probe_sql.serve.postgres.messages import Bind, Field, format_of
-from probe_sql.serve.postgres.portals import Part, Portal, Prepared, check_formats, in_order
-from probe_sql.serve.postgres.results import Result
+from probe_sql.serve.postgres.portals import Part, Portal, Prepared, Result, check_formats, in_order
 from probe_sql.serve.postgres.settings import Settings
 from probe_sql.serve.postgres.statements import Statement
 from probe_sql.serve.turns import Lane, Stop

@@ -17,7 +17,7 @@ from probe_sql.serve.postgres import messages as m
 from probe_sql.serve.postgres.catalogue import AT_ONCE, Facts
 from probe_sql.serve.postgres.connection import Conversation
 from probe_sql.serve.postgres.desk import Means
-from probe_sql.serve.postgres.reports import error_report
+from probe_sql.serve.postgres.messages import error_report
 from probe_sql.serve.postgres.wire import Wire
 from probe_sql.serve.turns import Lane, Turns
 

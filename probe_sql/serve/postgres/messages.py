@@ -10,6 +10,10 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from probe_sql.errors import ProbeError
+from probe_sql.serve.complaints import sqlstate
+from probe_sql.text import visible
+
 VERSION = 3
 _TLS, _GSS, _CANCEL = 80877103, 80877104, 80877102
 _INT16 = struct.Struct("!h")
@@ -379,3 +383,41 @@ CLOSE_COMPLETE = message(b"3")
 NO_DATA = message(b"n")
 EMPTY_QUERY = message(b"I")
 PORTAL_SUSPENDED = message(b"s")
+
+
+def error_report(error: BaseException, *, fatal: bool = False) -> bytes:
+    """An error for the client; its span is one of the client's text.
+
+    Privacy: the text of an error that is not ours may hold a private value, and is not sent.
+    """
+    severity = "FATAL" if fatal else "ERROR"
+    if isinstance(error, ProtocolError):
+        return report(b"E", "FATAL", "08P01", str(error))
+    if not isinstance(error, ProbeError):
+        return report(
+            b"E",
+            severity,
+            "XX000",
+            f"something unforeseen happened ({type(error).__name__})",
+            detail="its details are not shown, because they could hold private values",
+            hint="report it to the owner of the server, with the query",
+        )
+    return report(
+        b"E",
+        severity,
+        sqlstate(error),
+        visible(error.what),
+        detail=_shown(error.why),
+        hint=_shown(error.fix),
+        position=None if error.span is None else error.span.start + 1,
+    )
+
+
+def notice(text: str, severity: str = "NOTICE") -> bytes:
+    """A remark beside a result."""
+    code = "01000" if severity == "WARNING" else "00000"
+    return report(b"N", severity, code, visible(text))
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else visible(text)

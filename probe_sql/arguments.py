@@ -16,6 +16,7 @@ from typing import Any
 from probe_sql.errors import InterfaceError
 
 _LONG = 10_000  # characters of a text that need not be told from others
+_DEEP = 4  # lists within each other: a question has its parameters and accuracy in one
 _NO_SOURCE = (bytes, bytearray, bool, int, float, list, tuple, set, frozenset)
 
 
@@ -85,22 +86,23 @@ def parameters(value: Any) -> Sequence[Any]:
     return tuple(plain(each) if isinstance(each, str) else each for each in value)
 
 
-def exactly(value: Any) -> Hashable:
+def exactly(value: Any, depth: int = _DEEP) -> Hashable:
     """Give what tells a value from all that do not mean the same, or raise `TypeError`.
 
     1, 1.0 and true are equal and are not the same parameter; no more are decimals with other
     digits, and moments with other zones. It goes on telling what a list held that is changed later.
-    What is of another type than these, or very long, is not told.
+    What is of another type than these, very long, or lists in lists in lists, is not told.
     """
     kind: type = type(value)
     if value is None or kind in (bool, int) or (kind is str and len(value) <= _LONG):
         return kind.__name__, value
     if kind in (float, Decimal, date, datetime):
         return kind.__name__, str(value)
-    if kind in (list, tuple):
-        return kind.__name__, tuple(map(exactly, value))
-    if kind is dict:
-        return "dict", tuple((exactly(name), exactly(held)) for name, held in value.items())
+    if depth and kind in (list, tuple):
+        return kind.__name__, tuple(exactly(each, depth - 1) for each in value)
+    if depth and kind is dict:
+        items = list(value.items())
+        return "dict", tuple((exactly(a, depth - 1), exactly(b, depth - 1)) for a, b in items)
     raise TypeError
 
 

@@ -32,6 +32,7 @@ CATALOG = "source"  # the attached database
 _LOADED = "probe_sql_loaded"  # the database with what several instances share
 WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
 _FRAME = "probe_sql frame"
+_SAID_OTHERWISE = (Kind.FLOAT, Kind.TEXT)  # than it is read, in what a Parquet file says of it
 _AS_STORED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.DATE)
 
 
@@ -282,12 +283,23 @@ def _load_parquet(
     types: Mapping[str, SqlType],
 ) -> None:
     """Leave the rows in their files. Bytes that are no UTF-8 read as question marks; what else
-    can raise while it is decoded, moments above all, is decoded once, now."""
-    select = f"SELECT * FROM read_parquet({_paths(paths)}, utf8_validation = 'replace')"
-    connection.execute(f"CREATE VIEW {identifier(table)} AS {select}")
+    can raise while it is decoded, moments above all, is decoded once, now.
+
+    Privacy: what a file says of a column may leave out NaN, as pyarrow's do, and knows texts as
+    they were before they were read so. DuckDB then skips rows by what others hold, so that one row
+    decides about many. It knows nothing of what comes out of a TRY.
+    """
+    origin = f"FROM read_parquet({_paths(paths)}, utf8_validation = 'replace')"
+    connection.execute(f"CREATE VIEW {identifier(table)} AS SELECT * {origin}")
+    known = _columns(connection, table)
+    doubtful = [identifier(name) for name, type_ in known.items() if type_.kind in _SAID_OTHERWISE]
+    if doubtful:
+        replaced = ", ".join(f"TRY({column}) AS {column}" for column in doubtful)
+        select = f"SELECT * REPLACE ({replaced}) {origin}"
+        connection.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS {select}")
     decoded = [
         identifier(column)
-        for column, type_ in _columns(connection, table).items()
+        for column, type_ in known.items()
         if normal_name(column) in types and type_.kind not in _AS_STORED
     ]
     if decoded:

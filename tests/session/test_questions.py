@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from probe_sql import arguments
+from probe_sql.errors import ProbeError
 from probe_sql.plan.plan import Plan
 from probe_sql.recent import Recent
 from probe_sql.session import Connection
@@ -178,3 +179,21 @@ def test_what_could_not_be_made_is_made_again() -> None:
     with pytest.raises(ZeroDivisionError):
         recent.of("key", lambda: 1 // 0)
     assert recent.of("key", lambda: 1) == 1
+
+
+def test_what_holds_itself_is_refused_by_name(db: Connection) -> None:
+    """The key of a plan is made before anything is looked at."""
+    endless: list[Any] = [1]
+    endless.append(endless)
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    margins: dict[str, Any] = {}
+    margins["s"] = margins
+    for given in (endless, deep):
+        with pytest.raises(ProbeError, match="parameter 1"):
+            db.question(OLDER, [given])
+        with pytest.raises(ProbeError, match="margin must be"):
+            db.question(SUM, margin=given)
+    with pytest.raises(ProbeError, match="margin must be"):
+        db.question(SUM, margin=margins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from datetime import date
 from pathlib import Path
@@ -115,3 +116,62 @@ def test_a_csv_file_that_is_found_twice_is_read_once(tmp_path: Path) -> None:
     assert counted(f"{tmp_path}/*.csv", rules()) == [1, 0]
     found: Any = classify(f"{tmp_path}/*.csv")
     assert len(found.paths) == 1
+
+
+@pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize(
+    ("having", "most"),
+    [
+        ("count(*) FILTER (WHERE v > 20)", 500),
+        ("count(*) FILTER (WHERE v BETWEEN 0 AND 20)", 300),
+        ("count(*) FILTER (WHERE abs(v) + 1 > 20)", 500),
+        ("sum(v)", 300 * 2 + 500 * 50),  # NaN is above all, and clamped
+    ],
+)
+def test_no_row_decides_about_rows_of_nan_that_a_file_says_nothing_of(
+    having: str, most: int, type_: Any, tmp_path: Path
+) -> None:
+    """pyarrow's least and greatest values of a column leave NaN out."""
+    policy = parse_policy(
+        """
+        budget.epsilon = 1
+        [tables.t]
+        rows_per_group = 1000
+        [tables.t.columns]
+        g = { keys = ["x", "y"] }
+        v = { bounds = [0, 50], scale = 0 }
+        """
+    )
+    rows = [1.0, 2.0, 3.0] * 100 + [math.nan] * 500
+    sql = f"SELECT g FROM t GROUP BY g HAVING {having} > 3"
+    found = []
+    for one in ([], [25.0]):
+        values = pa.array([*rows, *one], type_)
+        table = pa.table({"g": ["x"] * len(values), "v": values})
+        pq.write_table(table, tmp_path / "t.parquet")
+        said = pq.ParquetFile(tmp_path / "t.parquet").metadata.row_group(0).column(1).statistics
+        assert said.max == max([3.0, *one])
+        backend = open_backend({"t": str(tmp_path / "t.parquet")}, policy)
+        try:
+            scan = awkward.planned(backend, sql, policy).scan
+            found.append(awkward.values(backend.measure(scan))[0][0])
+        finally:
+            backend.close()
+    assert abs(found[0] - (most - 3 if "sum" not in having else most)) <= 3
+    assert abs(found[1] - found[0]) <= 25
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\xc3"])
+def test_no_row_decides_about_texts_that_a_file_says_otherwise(bad: bytes, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 read as question marks, which are less than the least byte."""
+    sql = "SELECT g FROM t WHERE v = '?' GROUP BY g HAVING count(*) > 0"
+    for one in ([], [b"!"]):
+        texts = pa.array([b"b", *[bad] * 500, *one], pa.binary()).view(pa.string())
+        table = pa.table({"g": ["x"] * len(texts), "v": texts})
+        pq.write_table(table, tmp_path / "t.parquet")
+        backend = open_backend({"t": str(tmp_path / "t.parquet")}, rules())
+        try:
+            found = awkward.values(backend.measure(awkward.planned(backend, sql, rules()).scan))
+        finally:
+            backend.close()
+        assert found[0] == [500, 0]

@@ -52,7 +52,7 @@ def by_day(groups: int) -> bool:
 def build(path: Path, rows: int, groups: int) -> None:
     """A table of trips, deterministic from the seed, with skewed groups and NULLs.
 
-    `total` keeps to its bounds, of `wild` one value in twenty is outside.
+    `total` keeps to its bounds, of `wild` one value in ten is outside.
     """
     zones = groups // DAYS if by_day(groups) else groups
     with duckdb.connect(str(path)) as db:

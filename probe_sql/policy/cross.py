@@ -40,6 +40,12 @@ def check_tables(found: Findings, tables: Tables, public: Publics) -> None:
             if normal_name(name).startswith(OWN_NAMES):
                 what = "names of tables that begin with probe_sql are the engine's own"
                 found.add(dotted(kind, name), what, "rename the table, or make a view of it")
+    for table in tables.values():
+        for spelled in table.columns:
+            if normal_name(spelled).startswith(OWN_NAMES):
+                what = "names of columns that begin with probe_sql are the engine's own"
+                at = dotted("tables", table.name, "columns", spelled)
+                found.add(at, what, "make a view of the table that names it otherwise")
     for name in public:
         private = find(tables, name)
         if private is not None:

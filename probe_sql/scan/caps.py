@@ -2,9 +2,11 @@
 
 Those of a table are `FirstRows`, said once for every engine. Those of a query are applied to the
 rows that pass WHERE and belong to a group of the domain. Which groups and rows of a person stay is
-a function of that person's rows and of the query: groups in the order of a hash of person and
-keys, rows in that of person and row. Rows that tie agree in every column that a query can read, so
-it makes no difference which of them stay.
+a function of that person's rows, of the query and of the person's salt: groups in the order of a
+hash of salt and keys, rows in that of salt and row. Rows that tie agree in every column that a
+query can read, so it makes no difference which of them stay.
+The salt is a hash of the person under the secret key, and lies in the bounded table beside the
+rows: the statement of a query names that column, and no statement of a query has the key.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Unit
-from probe_sql.scan.rows import key_value, net
+from probe_sql.scan.rows import SALT, key_value, net
 from probe_sql.sql import build
 from probe_sql.sql.scalar import integer_literal
 from probe_sql.text import normal_name
@@ -57,7 +59,11 @@ class FirstRows:
 
 def capped(scan: Scan) -> bool:
     """Whether a query over the bounded table needs caps of its own."""
-    unit = scan.relation.table.unit
+    return salted(scan.relation.table.unit)
+
+
+def salted(unit: Unit) -> bool:
+    """Whether the bounded table has the column `SALT`: queries choose again what stays."""
     return any(_binds(unit, cap) for cap in (unit.max_groups, unit.max_rows_per_group))
 
 
@@ -120,8 +126,9 @@ def _keep(
     ordered: Sequence[exp.Expr],
     most: int,
 ) -> None:
-    """Keep the first `most` of each person (and group), by a hash of `ordered`, then by it."""
-    hashed = exp.Anonymous(this="hash", expressions=[n.copy() for n in (person, *ordered)])
+    """Keep the first `most` of each person (and group), by a salted hash, then by `ordered`."""
+    salt = build.column(SALT, "t")
+    hashed = exp.Anonymous(this="hash", expressions=[salt, *(node.copy() for node in ordered)])
     # One value to sort by is twice as fast as several.
     key = exp.Anonymous(this="row", expressions=[hashed, *(node.copy() for node in ordered)])
     window = exp.Window(

@@ -14,7 +14,7 @@ from sqlglot import exp
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import PublicTable, Table
 from probe_sql.scan.lookup import met_type
-from probe_sql.scan.rows import TRY, aggregates
+from probe_sql.scan.rows import SALT, TRY, aggregates
 from probe_sql.sql.arithmetic import decimal_result
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.scalar import HUGEINT, TYPE, UNKNOWN
@@ -43,6 +43,7 @@ class ExpressionTypes:
     def __init__(self, scan: Scan) -> None:
         relation = scan.relation
         self._columns = {("t", n): type_ for n, type_ in _types(relation.table)}
+        self._columns["t", SALT] = BIGINT
         for join in relation.joins:
             self._columns |= {(join.alias, n): type_ for n, type_ in _types(join.table)}
         self._columns |= {

@@ -33,6 +33,7 @@ from probe_sql.types import BIGINT, BOOLEAN, DOUBLE, Kind, SqlType
 MOST = "most"  # on a sum and on its rounded steps: the most that one row adds, either way
 PRESENT = "present"  # on a part of which nothing is asked but whether it is NULL
 TRY = "try"
+SALT = "probe_sql_salt"  # the column of a bounded table with one secret value for each person
 _PLAIN = (exp.Column, exp.Literal, exp.Boolean, exp.Null)
 _TOTAL = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is,

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from probe_sql.measuring import Ints, Mask
 from probe_sql.policy.model import Table
-from probe_sql.scan.caps import FirstRows
+from probe_sql.scan.caps import FirstRows, salted
+from probe_sql.scan.rows import SALT
 from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType, parse_type
 from probe_sql.vault.loading import WHOLE, identifier
@@ -55,6 +56,7 @@ class RowCap:
     most: int
     drop_missing: bool
     key: int
+    salted: bool = False  # whether each row has its person's salt beside it
 
     @property
     def hash(self) -> str:
@@ -64,11 +66,14 @@ class RowCap:
 
     @property
     def kept(self) -> str:
-        """The declared columns as they are kept: equal values are the same value."""
-        return ", ".join(
+        """The declared columns as they are kept, where equal values are the same, and the salt."""
+        kept = [
             _one_of_equals(identifier(column), type_)
             for column, type_ in zip(self.columns, self.types, strict=True)
-        )
+        ]
+        if self.salted:
+            kept.append(f"hash({self.key}::UBIGINT, {self.person}) AS {SALT}")
+        return ", ".join(kept)
 
     def described(self) -> tuple[object, ...]:
         """All that the kept table depends on beside the rows."""
@@ -80,6 +85,7 @@ class RowCap:
             self.most,
             self.drop_missing,
             self.key,
+            self.salted,
         )
 
 
@@ -101,6 +107,7 @@ def bounding(table: Table, schema: Mapping[str, SqlType], key: int) -> RowCap:
         unit.max_rows,
         unit.null != "own",
         key,
+        salted(unit),
     )
 
 

@@ -2,7 +2,7 @@
 
 `open_postgres` is the one way in. The URL is libpq's, with two options of our own: `schema`,
 where the tables lie, and `statement_timeout`, after which the server ends a scan. The role needs
-SELECT on the tables and no more; TEMPORARY on the database makes people quick to bound.
+SELECT on the tables, TEMPORARY on the database where the unit is a person, and no more.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ _SERVER = (
     " WHERE datname = current_database()"
 )
 _ROLE = "SELECT current_setting('server_version'), current_user::text"
+_NAMES = "SELECT quote_ident(current_database()), quote_ident(current_user::text)"
 _BOUNDED = "probe_sql_bounded_"
 _KEY = "probe_sql_key_"
 
@@ -159,6 +160,9 @@ class PostgresRemote:
         self._policy = policy
 
     def _check_tables(self, link: Link, policy: Policy) -> None:
+        if not self._may_keep and any(t.unit.column is not None for t in policy.tables.values()):
+            database, role = self._done(link, [(_NAMES, ())])[0][0]
+            raise refusals.NO_TEMPORARY.error(database=database, role=role)
         for name in (*policy.tables, *policy.public):
             shape = find(self._engine.shapes, name)
             withheld = self._withheld(link, name)
@@ -241,16 +245,13 @@ class PostgresRemote:
 
         The rows that stay are kept in a temporary table, which ends with the connection, and are
         chosen again from the table as it is after a quarter of an hour: no fact about the rows
-        decides when. Where the role cannot make one they are found anew in every scan: the same
-        ones, but slowly. Its name is nobody else's: through a pool that shares sessions another
+        decides when. Its name is nobody else's: through a pool that shares sessions another
         connection's table is never read in its place.
-        Privacy: the key reaches the server as the data of a COPY, which no log of statements has.
+        Privacy: the key reaches the server as the data of a COPY, which no log of statements has,
+        and there is no other way: a role that may make no such table is refused on opening.
         """
         kept = link.bounded.get(table.name)
         if kept is not None and not kept.stale:
-            return
-        if not self._may_keep:
-            link.bounded[table.name] = Bounded(self._engine.bounded_rows(table, key))
             return
         name = secrets.token_hex(8)
         target, of_key = f"{_BOUNDED}{name}", f"{_KEY}{name}"

@@ -40,15 +40,15 @@ _LOOKS = "10s"
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """What is scanned of a table that protects people, and since when it is kept, if it is."""
+    """What is scanned of a table that protects people, where it is kept, and since when."""
 
     rows: Any
-    target: str | None = None
-    made: float = 0.0
+    target: str
+    made: float
 
     @property
     def stale(self) -> bool:
-        return self.target is not None and time.monotonic() - self.made > _FRESH
+        return time.monotonic() - self.made > _FRESH
 
 
 class Link:

@@ -208,6 +208,13 @@ UNREADABLE_VIEW = Said(
     "it is a view whose owner may not read what it shows",
     "ask the owner to GRANT SELECT to the owner of the view",
 )
+NO_TEMPORARY = Said(
+    "{role} cannot make temporary tables in the database {database}",
+    "the policy protects people, whose first rows are kept in one: without it the secret key that"
+    " chooses them would stand in every statement, and servers log statements",
+    "ask the owner of the database for GRANT TEMPORARY ON DATABASE {database} TO {role};"
+    " of a server in recovery, which has no temporary tables, connect to its primary",
+)
 HIDDEN = Said(  # from the role, or from the owner of a view
     "the table {table} is under row-level security, which hides rows from this role",
     "answers would be about the rows that the role happens to see, perhaps none of them",

@@ -18,8 +18,9 @@ from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
-from probe_sql.scan.caps import FirstRows
+from probe_sql.scan.caps import FirstRows, salted
 from probe_sql.scan.engine import RemoteEngine
+from probe_sql.scan.rows import SALT
 from probe_sql.scan.spark.engine import SPARK
 from probe_sql.sql.forms.spark_build import from_spark, spark_type
 from probe_sql.text import normal_name
@@ -321,10 +322,12 @@ def bounded_rows(table: Table, schema: Mapping[str, SqlType], source: str, key: 
     listed = tuple(map(_quoted, columns))
     person = _quoted(unit.column or "")
     rows = FirstRows(person, listed, (row_hash, *order))
-    kept = rows.select(f"{source} WHERE {person} IS NOT NULL", str(unit.max_rows))
+    salt = (f"XXHASH64({signed}L, {person}) AS {SALT}",) if salted(unit) else ()
+    shown = ", ".join((*listed, *salt))
+    kept = rows.select(f"{source} WHERE {person} IS NOT NULL", str(unit.max_rows), kept=shown)
     if unit.null != "own":
         return kept
-    return f"{kept} UNION ALL SELECT {', '.join(listed)} FROM {source} WHERE {person} IS NULL"
+    return f"{kept} UNION ALL SELECT {shown} FROM {source} WHERE {person} IS NULL"
 
 
 def _divided(session: Any, frame: Any) -> Any:

@@ -7,6 +7,8 @@ and have room for what it does change. `python -m benchmarks speed` measures wha
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +29,15 @@ def test_a_private_query_takes_no_more_than_so_many_plain_ones(
         actions: list[speed.Action] = [speed.plainly(plain, sql), partial(private.sql, sql)]
         usual, ours = speed.in_turn(actions, 5)
     assert ours.processor < most * usual.processor
+
+
+def test_memory_is_that_of_the_program_alone() -> None:
+    """And not what the process took before, while it was a copy of this one."""
+    taken = bytearray(b"x") * (400 << 20)
+    command = "from benchmarks.speed import peak; print(peak())"
+    said = subprocess.run([sys.executable, "-c", command], check=True, stdout=subprocess.PIPE)
+    assert 10 < float(said.stdout) < len(taken) / 2**20
+    assert speed.peak() > len(taken) / 2**20
 
 
 def test_a_query_looks_at_few_levels(tmp_path: Path) -> None:

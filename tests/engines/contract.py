@@ -232,6 +232,24 @@ class Contract:
         assert found[0] == found[1]
         assert sum(found[0][0]) > 0
 
+    @pytest.mark.parametrize("cap", [pytest.param("per_group", marks=pytest.mark.slow), "groups"])
+    def test_a_secret_key_decides_what_a_query_keeps(
+        self, cap: str, engines: Any, tmp_path: Path
+    ) -> None:
+        """The same key keeps the same, another one something else, of people who keep all rows."""
+        found = []
+        for beside in ("a", "a", "b"):
+            backend, plan = _people(engines, tables(), {"rows": 2_000, cap: 1}, "")
+            folder = tmp_path / beside
+            folder.mkdir(exist_ok=True)
+            if not isinstance(backend, RemoteBackend):
+                backend.close()
+                pytest.skip("its key lies beside the rows")
+            backend._key._beside = folder / "a.ledger"
+            found.append(measured(backend, plan))
+            backend.close()
+        assert found[0] == found[1] != found[2]
+
     @pytest.mark.parametrize("null", [pytest.param("drop", marks=pytest.mark.slow), "own"])
     def test_those_below_the_caps_keep_all_rows(self, null: str, engines: Any) -> None:
         caps: dict[str, Any] = {"rows": 2_000, "groups": 100, "per_group": 1_000, "null": null}

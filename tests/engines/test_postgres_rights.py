@@ -43,6 +43,27 @@ def counted(server: Server, schema: str, role: str = READER, **options: str) -> 
         backend.close()
 
 
+# --- temporary tables -----------------------------------------------------------------------
+
+
+def test_a_role_without_temporary_tables_is_told_what_to_ask_for(
+    server: Server, tmp_path: Path
+) -> None:
+    """Without them the key that chooses people's rows would stand in the statements."""
+    run(server, 'CREATE DATABASE "noTemp"', 'REVOKE TEMPORARY ON DATABASE "noTemp" FROM PUBLIC')
+    schema = server.load(tables(50), "noTemp")
+    url = server.url("noTemp", schema=schema)
+    ledger = tmp_path / "a.ledger"
+    with pytest.raises(OperationalError, match="cannot make temporary tables") as caught:
+        connect(url, events.people(5), ledger=ledger)
+    grant = f'GRANT TEMPORARY ON DATABASE "noTemp" TO {READER}'
+    assert grant in str(caught.value)
+    assert not ledger.exists()
+    connect(url, events.policy(), ledger=ledger).close()  # of rows nothing is kept there
+    run(server, grant)
+    connect(url, events.people(5), ledger=tmp_path / "b.ledger").close()
+
+
 # --- row-level security ---------------------------------------------------------------------
 
 

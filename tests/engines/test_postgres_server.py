@@ -20,7 +20,6 @@ from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.postgres_address import read_address
 from probe_sql.vault.postgres_checks import column_type
-from probe_sql.vault.remote import RemoteBackend
 from tests.engines import events
 from tests.engines.contract import PEOPLE, measured, tables
 from tests.engines.failing import COUNT, SECRET, once_scanning, shown
@@ -276,25 +275,6 @@ def test_a_scan_changes_nothing_even_for_a_role_that_could(server: Server) -> No
     backend.close()
     with server.owner() as connection:
         assert connection.execute(f"SELECT count(*) FROM {schema}.seen").fetchone() == (0,)
-
-
-def test_the_owner_s_rows_are_bounded_alike_without_temporary_tables(
-    server: Server, tmp_path: Path
-) -> None:
-    with server.owner() as connection:
-        connection.execute("CREATE DATABASE standby")
-        connection.execute("REVOKE TEMPORARY ON DATABASE standby FROM PUBLIC")
-    found = []
-    for database in ("postgres", "standby"):
-        schema = server.load(tables(), database)
-        policy = events.people(7, groups=2, per_group=3)
-        url = server.url(database, schema=schema)
-        backend = open_backend(url, policy, beside=tmp_path / "a.ledger")
-        found.append(planned(backend, policy, PEOPLE.format(where="")))
-        assert isinstance(backend, RemoteBackend)
-        backend.close()
-    assert found[0] == found[1]
-    assert sum(found[0][0]) > 0
 
 
 def test_a_column_that_may_not_be_read_is_not_there(server: Server) -> None:

@@ -160,7 +160,7 @@ def test_the_key_is_in_no_log_of_the_server(own: Server, tmp_path: Path) -> None
         "log_min_duration_statement=0",
         "log_parameter_max_length=-1",
     )
-    policy = events.people(5)
+    policy = events.people(5, groups=2, per_group=1)
     backend = open_backend(url, policy, beside=tmp_path / "a.ledger")
     assert isinstance(backend, RemoteBackend)
     planned(backend, policy, PEOPLE.format(where=""))

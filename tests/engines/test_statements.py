@@ -12,9 +12,8 @@ from probe_sql.scan.render import render_domain, render_key_sizes, render_keys
 from probe_sql.scan.spark.engine import SparkTranslator
 from probe_sql.scan.translate import PLAIN, Translator
 from probe_sql.sql.expression import OPERATORS
-from tests.examples.hospital import policy
 
-from .statements import FOLDER, QUERIES, every_function, written
+from .statements import FOLDER, QUERIES, every_function, rules, written
 
 REWRITTEN = (exp.If, exp.WidthBucket, exp.Pow)  # bound as a CASE
 
@@ -27,7 +26,7 @@ def test_a_scan_is_written_as_its_file_says(name: str) -> None:
 @pytest.mark.parametrize("name", QUERIES)
 def test_writing_a_scan_changes_none_of_its_expressions(name: str) -> None:
     """The statement is made into text without a copy, and what it is made of is used again."""
-    scan = make_plan(QUERIES[name], policy(), engine=DUCKDB).scan
+    scan = make_plan(QUERIES[name], rules(name), engine=DUCKDB).scan
     before = repr(scan)
     first = DUCKDB.statements(scan, pretty=True)
     keys = [render_domain(scan), render_keys(scan, "chosen"), *render_key_sizes(scan)]

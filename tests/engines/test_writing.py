@@ -22,15 +22,14 @@ class Updated:
     patient = True
     pause = 0.002
 
-    def __init__(self, server: Server, database: str) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
-        self._database = database
         tables = {"events": on_side(True), "sites": events.sites()}
-        self._schema = server.load(tables, database)
-        self._writer = server.owner(database)
+        self._schema = server.load(tables)
+        self._writer = server.owner()
 
     def open(self, policy: Policy) -> Backend:
-        return open_backend(self._server.url(self._database, schema=self._schema), policy)
+        return open_backend(self._server.url(schema=self._schema), policy)
 
     def move(self, side: bool) -> None:
         self._writer.execute(f"UPDATE {self._schema}.events SET flag = {side}")
@@ -40,20 +39,9 @@ class Updated:
 
 
 class TestPostgres(Writing):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def unkept(cls, server: Server) -> str:
-        """A database without temporary tables: who stays is found in every scan."""
-        with server.owner() as connection:
-            connection.execute("CREATE DATABASE unkept")
-            connection.execute("REVOKE TEMPORARY ON DATABASE unkept FROM PUBLIC")
-        return "unkept"
-
-    @pytest.fixture(params=["postgres", "unkept"])
-    def written(
-        self, server: Server, unkept: str, request: pytest.FixtureRequest
-    ) -> Iterator[Updated]:
-        made = Updated(server, unkept if request.param == "unkept" else request.param)
+    @pytest.fixture
+    def written(self, server: Server) -> Iterator[Updated]:
+        made = Updated(server)
         yield made
         made.close()
 

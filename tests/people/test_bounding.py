@@ -32,9 +32,9 @@ def work(job: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
     job(DATABASE)
 
 
-def how(most: int, key: int = 7, drop_missing: bool = True) -> RowCap:
+def how(most: int, key: int = 7, drop_missing: bool = True, salted: bool = False) -> RowCap:
     names, types = ("person", "ward", "age"), ("BIGINT", "VARCHAR", "BIGINT")
-    return RowCap('"all"', '"person"', names, visits.NAMES, types, most, drop_missing, key)
+    return RowCap('"all"', '"person"', names, visits.NAMES, types, most, drop_missing, key, salted)
 
 
 def kept(rows: Sequence[Visit], plan: RowCap) -> Kept:
@@ -101,6 +101,23 @@ def first_rows_stay(rows: list[Visit], most: int, key: int) -> None:
     for person in range(5):
         assert of(found, person).total() == min(most, have[person])
     assert not of(found, None)
+
+
+def test_each_person_has_one_salt_and_each_key_others() -> None:
+    """Beside the same rows, also those that were ranked or come above the first cut."""
+    rows: list[Visit] = [(p, "A", age, "x") for p in range(4) for age in (1, 2, 3)]
+    rows += [(4, "B", 1, "x")] * 200
+    seen: set[int] = set()
+    for key in (1, 2):
+        found = kept(rows, how(2, key, salted=True))
+        plain: Kept = Counter()
+        for row, count in found.items():
+            plain[row[:-1]] += count
+        assert plain == kept(rows, how(2, key))
+        salts = {(row[0], row[-1]) for row in found}
+        assert len(salts) == len({salt for _, salt in salts}) == 5
+        assert not seen & {salt for _, salt in salts}
+        seen |= {salt for _, salt in salts}
 
 
 @settings(max_examples=6)

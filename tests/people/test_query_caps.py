@@ -13,6 +13,7 @@ from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.scan.caps import capped
 from probe_sql.scan.render import render_scan
+from probe_sql.scan.rows import SALT
 from tests.plan.scanned import scanned
 
 Stay = tuple[int | None, str, bool, int]  # person, ward, night, age
@@ -39,16 +40,18 @@ def plan_of(groups: int | None, per_group: int | None, keys: str = "ward, night"
 def database() -> duckdb.DuckDBPyConnection:
     made = duckdb.connect(":memory:", config={"threads": "1"})
     made.execute(
-        'CREATE TABLE stays ("patient no" BIGINT, ward VARCHAR, night BOOLEAN, age BIGINT)'
+        'CREATE TABLE stays ("patient no" BIGINT, ward VARCHAR, night BOOLEAN, age BIGINT,'
+        f" {SALT} UBIGINT)"
     )
     return made
 
 
-def counts(plan: Plan, rows: Sequence[Stay]) -> list[tuple[int, int]]:
-    """Rows and ages of every group, in domain order."""
+def counts(plan: Plan, rows: Sequence[Stay], key: int = 7) -> list[tuple[int, int]]:
+    """Rows and ages of every group, in domain order; salts are made with the key."""
     made = database()
     made.execute("DELETE FROM stays")
-    made.executemany("INSERT INTO stays VALUES (?, ?, ?, ?)", [list(row) for row in rows])
+    salted = f"INSERT INTO stays VALUES ($1, $2, $3, $4, hash({key}::UBIGINT, $1))"
+    made.executemany(salted, [list(row) for row in rows])
     return [(rows, ages) for rows, ages in scanned(made, plan.scan)]
 
 
@@ -101,6 +104,15 @@ def test_people_are_capped_one_by_one_whatever_the_order_of_the_rows(
     for seed in range(4):
         random.Random(seed).shuffle(rows)
         assert counts(plan, rows) == sums
+
+
+@pytest.mark.parametrize(("groups", "per_group"), [(1, None), (None, 1)])
+def test_a_secret_key_decides_which_stay(groups: int | None, per_group: int | None) -> None:
+    """With many keys each group, or row, of a person stays for some, and no statement has a key."""
+    plan = plan_of(groups, per_group)
+    found = {tuple(counts(plan, rows_of(7), key)) for key in range(40)}
+    assert len(found) >= 4
+    assert SALT in render_scan(plan.scan)
 
 
 def test_one_key_is_capped_as_two_are() -> None:

@@ -36,6 +36,11 @@ def test_integers_that_a_decimal_can_hold_are_counted(tmp_path: Path) -> None:
     backend.close()
 
 
+def test_columns_of_the_engines_own_names_are_refused() -> None:
+    with pytest.raises(PolicyError, match="names of columns that begin with probe_sql"):
+        parse_policy(POLICY + '[tables.more.columns]\n"Probe_SQL_salt" = {}\n')
+
+
 @pytest.mark.parametrize("name", ["probe_sql_heavy", "Probe_SQL_domain_0", '"probe_sql kept t"'])
 @pytest.mark.parametrize("kind", ["tables", "public"])
 def test_names_of_the_engines_own_are_refused(name: str, kind: str) -> None:

@@ -9,9 +9,10 @@ from sqlglot import exp
 
 from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
-from probe_sql.scan.caps import FirstRows
+from probe_sql.scan.caps import FirstRows, salted
 from probe_sql.scan.engine import PublicRelation, RemoteEngine
 from probe_sql.scan.postgres.terms import PostgresTranslator
+from probe_sql.scan.rows import SALT
 from probe_sql.sql import build
 from probe_sql.sql.build import call, text
 from probe_sql.sql.forms.postgres_build import binary_text, cast, integer, type_name
@@ -48,6 +49,7 @@ class PostgresEngine(RemoteEngine):
     def bounded(self, table: Table, key: exp.Expr) -> exp.Select:
         """Keep at most `max_rows` rows of each person, those with the least (hash, text).
 
+        `key` is how the statement gets at the key, which it does not hold.
         Privacy: the text holds every column of the row that can be read, so that rows which
         tie are the same; the order of rows and other people play no part.
         """
@@ -70,15 +72,15 @@ class PostgresEngine(RemoteEngine):
         if unit.null != "own":
             read += f" WHERE {present}"
         rows = FirstRows(by, self._sql(*kept), self._sql(*order))
-        select = rows.select(read, str(unit.max_rows), alone=True)
+        shown = list(self._sql(*kept))
+        if salted(unit):
+            salt = call("hashtextextended", binary_text(cast(person, "TEXT")), key)
+            shown += self._sql(build.alias(salt, SALT))
+        select = rows.select(read, str(unit.max_rows), kept=", ".join(shown), alone=True)
         return exp.maybe_parse(select, into=exp.Select, dialect=self.dialect)
 
     def _sql(self, *nodes: exp.Expr) -> tuple[str, ...]:
         return tuple(node.sql(dialect=self.dialect) for node in nodes)
-
-    def bounded_rows(self, table: Table, key: int) -> exp.Expr:
-        """`bounded` as the relation that a statement reads."""
-        return build.subquery(self.bounded(table, integer(signed(key))), "t")
 
     def bounding(self, table: Table, of_key: str, target: str) -> str:
         """SQL that makes a temporary table of the rows that stay; another one holds the key."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from probe_sql.vault.bounded_store import Mark, key_in, mark
 from probe_sql.vault.workplace import private
 
-READING = 1
+READING = 2
 """Of how values are computed from rows: another number makes the same bytes another content.
 
 Raise it when the SQL of a scan changes: no value is gone on from then that other SQL has computed.

@@ -14,7 +14,10 @@ from probe_sql.vault.bounded_store import mark
 from probe_sql.vault.content import Contents, content_key
 from tests.engines.statements import FOLDER
 
-COMPUTED = {1: "ce1f2c7ce8dcb23f38d83e4e2f7c355bb7431ae5af45e24cfb2b8b18c34af92c"}
+COMPUTED = {
+    1: "ce1f2c7ce8dcb23f38d83e4e2f7c355bb7431ae5af45e24cfb2b8b18c34af92c",
+    2: "9351fc8ab349e945bb7720d2dfe2852a2bb52fdf57c44ba4a29185efa79860bd",
+}
 """The SQL of the representative scans, for each number of `content.READING`."""
 
 

@@ -24,6 +24,7 @@ FOLDER = "/srv/clinic"  # shown for where the story is run
 _BLOCK = re.compile(r"^```(sql|toml|python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOISY = re.compile(r".*[±━].*")
 _WHEN = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d\+00:00)?")
+_ENDS = re.compile(r"(?<=day, on )\d{4}-\d\d-\d\d|(?<=  )\d{4}-\d\d-\d\d$", re.MULTILINE)
 
 
 class Story:
@@ -86,6 +87,7 @@ class Story:
     def _told(self, text: str) -> str:
         text = text.replace(str(self.folder), FOLDER).replace(self.port, PORT)
         text = re.sub(rf"\b{re.escape(getpass.getuser())}\b", "owner", text)
+        text = _ENDS.sub("2026-07-03", text)
         return re.sub(r" +$", "", _WHEN.sub("2026-07-02 09:30", text), flags=re.MULTILINE)
 
     def close(self) -> None:
@@ -109,12 +111,14 @@ def plain(text: str) -> str:
 
 def retold(folder: Path) -> list[str]:
     """All blocks, as they are after running them in a folder."""
+    before = os.umask(0o022)  # what `check` says of modes follows it
     folder.mkdir()
     story = Story(folder)
     try:
         return [story.run(*block) for block in blocks()]
     finally:
         story.close()
+        os.umask(before)
 
 
 def main() -> None:

@@ -189,7 +189,9 @@ def report(arguments: Namespace) -> int:
         literals=arguments.literals,
     )
     if arguments.format == "json":
-        to_json(asdict(found), sys.stdout)
+        first = found.next_to_end
+        next_to_end = None if first is None else asdict(first)
+        to_json({**asdict(found), "next_to_end": next_to_end}, sys.stdout)
     elif arguments.format == "html":
         sys.stdout.write(report_page(found))
     else:

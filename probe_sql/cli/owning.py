@@ -131,6 +131,7 @@ def _report_dict(report: Report, guess: float | None) -> dict[str, object]:
         ],
         "warnings": list(report.warnings),
         "advice": [asdict(one) for one in report.advice],
+        "shared": [{"path": str(o.path), "what": o.problem, "fix": o.fix} for o in report.shared],
         "ledger_audited": report.audited,
         "periods": None if promise is None else asdict(promise),
         "caps": [asdict(one) for one in _caps(report, guess)],
@@ -158,6 +159,10 @@ def _show_sound(report: Report, database: str | None) -> None:
     if report.audited:
         print("  the ledger holds, from its first entry on")
     _show_advice(report.advice)
+    for number, one in enumerate(report.shared):
+        if number == 0:
+            print("`probe-sql serve` would refuse what other accounts may use:")
+        print(visible(f"  {one}: {one.fix}"))
 
 
 def _show_advice(advice: Iterable[Advice]) -> None:

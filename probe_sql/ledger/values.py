@@ -14,6 +14,7 @@ from probe_sql.ledger.allowance import Allowance
 from probe_sql.ledger.chain import Hold, Row
 from probe_sql.ledger.dated import PeriodState
 from probe_sql.loss import Loss
+from probe_sql.periods import EVERYTHING, Pays
 from probe_sql.text import limit, plural, price
 
 _SEAL: Final = object()
@@ -177,6 +178,7 @@ class Entry:
     saved: bool = False  # its answer is kept
     replays: int = 0  # how often that was given again, and when last
     replayed: str | None = None
+    pays: Pays = EVERYTHING  # the days whose periods it is charged to
 
     @property
     def reserved(self) -> float:
@@ -261,4 +263,5 @@ def enter(found: dict[int, Entry], row: Row) -> None:
             charged_units=row.units,
             outcome=waiting if row.event == "reserved" else row.event,
             user=hold.user if hold is not None else row.kind if row.event in _OF_USERS else None,
+            pays=EVERYTHING if hold is None else hold.pays,
         )

@@ -1,5 +1,6 @@
 """What a data owner does: draft and check a policy, take over and sum up a ledger, the demo."""
 
+from probe_sql.owner.access import OpenFile, refused_by_server
 from probe_sql.owner.caps import TableCaps, caps
 from probe_sql.owner.check import Report, check, guarded_files
 from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, build_demo
@@ -12,6 +13,7 @@ from probe_sql.owner.report_page import (
     lead,
     people_grid,
     periods_grid,
+    periods_lead,
     questions_grid,
     report_page,
 )
@@ -23,6 +25,7 @@ __all__ = [
     "Advice",
     "Demo",
     "Failing",
+    "OpenFile",
     "PeriodsPromise",
     "Report",
     "SpendingReport",
@@ -40,9 +43,11 @@ __all__ = [
     "lead",
     "people_grid",
     "periods_grid",
+    "periods_lead",
     "periods_promise",
     "questions_grid",
     "record",
+    "refused_by_server",
     "report_page",
     "spending_report",
     "unlock",

@@ -14,6 +14,7 @@ from probe_sql.database import ledger_path
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError, Problem
 from probe_sql.ledger import Ledger
 from probe_sql.ledger.locks import owns
+from probe_sql.owner.access import OpenFile, refused_by_server
 from probe_sql.owner.judge import Advice, judge
 from probe_sql.policy import Policy, load_policy, with_lines
 from probe_sql.policy.locate import Lines
@@ -29,7 +30,8 @@ from probe_sql.vault.sources import is_remote, layout
 class Report:
     """What was found: the problems in the order of the file, and the policy if it has none.
 
-    `advice` is what a sound policy says that its owner may not mean. `purged` are the directories
+    `advice` is what a sound policy says that its owner may not mean. `shared` is what the server
+    would refuse, since other accounts have rights to it. `purged` are the directories
     of bounded tables that were removed. `audited`: there is a ledger of the caller's, and it was
     verified.
     """
@@ -39,6 +41,7 @@ class Report:
     policy: Policy | None
     warnings: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
+    shared: tuple[OpenFile, ...] = ()
     purged: tuple[Path, ...] = ()
     audited: bool = False
 
@@ -97,7 +100,8 @@ def _check(name: str, source: Any) -> Report:
     command = f"probe-sql ledger {database} --policy {shlex.quote(name)} --budget"
     audited, withheld = _audit(path, identity, policy, command)
     warnings = (*_open_to_others(path), *withheld)
-    return replace(report, warnings=warnings, audited=audited)
+    shared = refused_by_server(guarded_files(source, name)) if isinstance(source, str) else ()
+    return replace(report, warnings=warnings, shared=shared, audited=audited)
 
 
 def _remarked(source: Any, policy: Policy, text: str) -> Iterator[Advice]:
@@ -153,11 +157,12 @@ def _open_to_others(path: Path) -> tuple[str, ...]:
 def guarded_files(
     source: str, policy: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None
 ) -> tuple[Path, ...]:
-    """The data, bounded tables, policy and ledger of a database, as far as they exist as files."""
+    """The data, bounded tables, policy, ledger and users of a database, as far as there are such
+    files."""
     rules = load_policy(policy)
     book, _ = ledger_path(source, rules, ledger)
     data = [] if is_remote(source) else [*source_marks(layout(source, rules))]
     found = [Path(policy), *data, *(path.with_name(path.name + ".bounded") for path in data)]
-    ends = ("", ".anchor", ".bounded", ".content")
+    ends = ("", ".anchor", ".bounded", ".content", ".users")
     found += [book.with_name(book.name + end) for end in ends]
     return tuple(path for path in found if path.exists())

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from probe_sql.ledger import BudgetState, Entry
+from probe_sql.ledger.dated import PeriodLimit, PeriodState, Timeline
 from probe_sql.ledger.values import OWNERS
 from probe_sql.loss import Loss
 from probe_sql.owner.record import open_record
 from probe_sql.policy import Policy
+from probe_sql.policy.model import Periods
 from probe_sql.sql.shown import without_literals
 
 PACE_DAYS = 30  # the pace is that of the last so many days
+FAR_DAYS = 3650  # what lasts longer has no day on which it ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,19 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What the rows of one period, or of each of several, have spent and may."""
+    """What the rows of one period, or of each of several, have spent and may.
+
+    `pace` is what they were charged a day lately; at that pace they are spent in `days_left`, on
+    the day `ends`. Both are None where nothing was charged to them lately.
+    """
 
     periods: str
     epsilon: float
     spent: float
     left: float
+    pace: float
+    days_left: float | None
+    ends: date | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,17 @@ class SpendingReport:
     questions: tuple[Question, ...]
     periods: tuple[Period, ...] = ()
 
+    @property
+    def spent_periods(self) -> tuple[str, ...]:
+        """The periods about which nothing further can be asked."""
+        return tuple(one.periods for one in self.periods if one.left <= 0)
+
+    @property
+    def next_to_end(self) -> Period | None:
+        """The period that is spent first at this pace, of those that have something left."""
+        ending = [(one.days_left, one) for one in self.periods if one.left > 0 and one.ends]
+        return min(ending, key=lambda pair: pair[0] or 0.0)[1] if ending else None
+
 
 def spending_report(
     source: Any,
@@ -92,7 +113,8 @@ def spending_report(
     asked = [entry for entry in entries if entry.outcome not in OWNERS]
     moment = now or datetime.now(UTC)
     left = max(0.0, whole.total - whole.spent)
-    pace = _pace(asked, moment)
+    late, days = _lately(asked, moment)
+    pace = _sum(late) / days
     return SpendingReport(
         name,
         moment.strftime("%Y-%m-%d %H:%M UTC"),
@@ -104,7 +126,7 @@ def spending_report(
         tuple(_person(who, asked, state) for who, state in states.items()),
         _daily(asked),
         tuple(_question(entry, literals) for entry in asked),
-        tuple(Period(p.name, p.total, p.spent, p.remaining) for p in whole.periods),
+        tuple(_periods(whole.periods, rules.prices().periods, late, days, moment)),
     )
 
 
@@ -137,14 +159,36 @@ def _day(entry: Entry) -> date:
     return datetime.fromisoformat(entry.time).date()
 
 
-def _pace(asked: Sequence[Entry], now: datetime) -> float:
-    """Epsilon a day over the last days, or since the first question if that is less long ago."""
+def _lately(asked: Sequence[Entry], now: datetime) -> tuple[list[Entry], int]:
+    """What was asked in the last days, and how many these are: since the first question if that is
+    less long ago."""
     if not asked:
-        return 0.0
+        return [], 1
     first = min(map(_day, asked))
     since = max(first, now.date() - timedelta(days=PACE_DAYS - 1))
-    days = (now.date() - since).days + 1
-    return _sum([entry for entry in asked if _day(entry) >= since]) / max(1, days)
+    late = [entry for entry in asked if _day(entry) >= since]
+    return late, max(1, (now.date() - since).days + 1)
+
+
+def _periods(
+    states: Sequence[PeriodState],
+    declared: Periods | None,
+    late: Sequence[Entry],
+    days: int,
+    now: datetime,
+) -> Iterator[Period]:
+    """What each period has left, and when that ends at the pace of what it was charged lately."""
+    if declared is None:
+        return
+    limit = PeriodLimit(declared.name, declared.every, 0)
+    lately = Timeline.of(limit, 0, [(entry.pays, entry.charged_units) for entry in late])
+    for state in states:
+        for span, units in lately.runs(state.days):
+            one, pace = replace(state, days=span), Loss(units).epsilon / days
+            left = one.remaining / pace if pace else None
+            known = left is not None and left < FAR_DAYS
+            ends = now.date() + timedelta(days=left) if known and left is not None else None
+            yield Period(one.name, one.total, one.spent, one.remaining, pace, left, ends)
 
 
 def _daily(asked: Sequence[Entry]) -> tuple[tuple[date, str, float], ...]:

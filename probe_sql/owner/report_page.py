@@ -55,13 +55,27 @@ def report_page(report: SpendingReport) -> str:
 
 
 def lead(report: SpendingReport) -> str:
-    """The report in two sentences."""
+    """The report in a few sentences."""
     spent = f"ε {report.spent:.3f} of {report.total:g} spent, {report.left:.3f} left."
     if report.days_left is None:
-        return f"{spent} Nothing was spent in the last {PACE_DAYS} days."
+        return f"{spent} Nothing was spent in the last {PACE_DAYS} days.{periods_lead(report)}"
     lasts = plural(max(1, int(report.days_left)), "day")
     pace = f"At the pace of the last {PACE_DAYS} days, ε {report.pace:.3f} a day,"
-    return f"{spent} {pace} that lasts {lasts}."
+    return f"{spent} {pace} that lasts {lasts}.{periods_lead(report)}"
+
+
+def periods_lead(report: SpendingReport) -> str:
+    """Say which periods are spent, and which is next and when, each in a sentence after a blank;
+    nothing where the budget has none."""
+    told = ""
+    if gone := report.spent_periods:
+        told = f" Nothing is left for {', '.join(gone)}."
+    if (first := report.next_to_end) is not None:
+        days = plural(max(1, int(first.days_left or 0)), "day")
+        told += f" Of the periods, {first.periods} ends first: in {days}, on {first.ends}."
+    elif len(gone) < len(report.periods) and report.days_left is not None:
+        told += f" No {'other ' if gone else ''}period ends within ten years."
+    return told
 
 
 def people_grid(people: Sequence[Person]) -> Grid:
@@ -70,8 +84,9 @@ def people_grid(people: Sequence[Person]) -> Grid:
 
 
 def periods_grid(periods: Sequence[Period]) -> Grid:
-    """One line for each run of periods that have spent the same."""
-    return _grid([one.name for one in fields(Period)], [astuple(one) for one in periods])
+    """One line for each run of periods that have spent the same, at the same pace."""
+    whole = [replace(one, days_left=one.days_left and int(one.days_left)) for one in periods]
+    return _grid([one.name for one in fields(Period)], [astuple(one) for one in whole])
 
 
 def questions_grid(questions: Sequence[Question]) -> Grid:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probe_sql.errors import InterfaceError, OperationalError
-from probe_sql.owner import guarded_files
-from probe_sql.serve.private_files import require_kept, require_private
+from probe_sql.owner import guarded_files, refused_by_server
+from probe_sql.serve.private_files import refuse, require_private
 from probe_sql.serve.users import read_users, users_file
 
 
@@ -77,10 +77,8 @@ def check_opening(opening: Opening) -> None:
             fix="--tls-cert FILE --tls-key FILE; for trials --tls-self-signed",
         )
     guarded = guarded_files(opening.source, opening.policy, opening.ledger)
-    for path in guarded:
-        require_private(path)
-    for folder in {Path(os.path.realpath(path)).parent for path in guarded}:
-        require_kept(folder)
+    for found in refused_by_server(guarded):
+        refuse(found)
     if opening.key is not None and Path(opening.key).exists():
         require_private(Path(opening.key))
     if opening.login:

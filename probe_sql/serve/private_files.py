@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from probe_sql.errors import OperationalError
+from probe_sql.owner.access import OpenFile, open_to_others
 
 _fcntl: Any
 try:
@@ -17,59 +17,16 @@ try:
 except ImportError:  # Windows
     _fcntl = None
 
-OTHERS = 0o077  # every right of the group and of everybody
-
-
-def open_to_others(path: Path) -> str | None:
-    """Say which rights other accounts have to a file or folder, or None where they have none."""
-    status = path.stat()
-    if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
-        return "belongs to another account"
-    if not status.st_mode & OTHERS or os.name == "nt":
-        return None
-    readable = status.st_mode & (stat.S_IRGRP | stat.S_IROTH)
-    writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    rights = [name for name, has in (("read", readable), ("written", writable)) if has] or [
-        "searched"
-    ]
-    return f"can be {' and '.join(rights)} by others"
-
 
 def require_private(path: Path) -> None:
     """Refuse a file to which other accounts have any right."""
-    problem = open_to_others(path)
-    if problem is not None:
-        raise OperationalError(
-            f"{path} {problem}",
-            why="whoever can read or write it needs no query, or can change who may ask",
-            fix=f"chmod go= {path}",
-        )
+    refuse(open_to_others(path))
 
 
-def require_kept(folder: Path) -> None:
-    """Refuse a folder in which other accounts could put other files in the path of ours: it, or
-    one that it lies in, is theirs or can be written by them.
-
-    A folder further up may be sticky, as the system's for temporary files is: there nobody can
-    take the place of a folder that exists. In the folder itself they could make what does not.
-    """
-    for path in (folder, *folder.parents):
-        status = path.stat()
-        if os.name == "nt":
-            return
-        if status.st_uid not in (0, os.geteuid()):
-            problem, fix = "belongs to another account", "move the files into a folder of your own"
-        elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (
-            path != folder and status.st_mode & stat.S_ISVTX
-        ):
-            problem, fix = "can be written by others", f"chmod go-w {path}"
-        else:
-            continue
-        raise OperationalError(
-            f"{path} {problem}",
-            why="whoever can write the folder can put other files in the path of ours",
-            fix=fix,
-        )
+def refuse(found: OpenFile | None) -> None:
+    """Raise what other accounts may do, if anything."""
+    if found is not None:
+        raise OperationalError(str(found), why=found.why, fix=found.fix)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -288,3 +288,30 @@ def test_check_prints_the_schema_of_policies_for_editors(run: Run) -> None:
     ended = run("check", "--schema")
     assert ended.code == 0
     assert json.loads(ended.out) == json_schema()
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o620, 0o601])
+def test_check_tells_which_files_a_server_would_refuse_and_each_command_ends_it(
+    clinic: Path, run: Run, mode: int
+) -> None:
+    """The files of a database that was asked and has users, in the words of the server."""
+    assert run("query", "clinic.duckdb", "--analyst", "maria", STEADY).code == 0
+    said = run("user", "clinic.duckdb", "add", "maria", stdin="a long enough password\n")
+    assert said.code == 0
+    ends = ("duckdb", "toml", "duckdb.ledger.anchor", "duckdb.ledger.users")
+    for end in ends:
+        (clinic / f"clinic.{end}").chmod(mode)
+    told = run("check", "clinic.duckdb")
+    assert (told.code, told.err) == (0, "")
+    shared = json.loads(run("check", "clinic.duckdb", "--format", "json").out)["shared"]
+    assert {Path(one["path"]).name for one in shared} == {f"clinic.{end}" for end in ends}
+    for number, one in enumerate(shared):
+        assert f"  {one['path']} {one['what']}: {one['fix']}\n" in told.out
+        refused = run("serve", "clinic.duckdb", "--port", "0")
+        assert refused.code == 1
+        assert f"{one['path']} {one['what']}" in refused.err
+        assert one["fix"] in refused.err
+        subprocess.run(["sh", "-c", one["fix"]], check=True, cwd=clinic)
+        left = json.loads(run("check", "clinic.duckdb", "--format", "json").out)["shared"]
+        assert left == shared[number + 1 :]
+    assert "probe-sql serve" not in run("check", "clinic.duckdb").out

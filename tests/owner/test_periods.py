@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -11,7 +12,7 @@ import pytest
 
 from probe_sql.cli.main import main
 from probe_sql.cli.show import show_budget
-from probe_sql.owner import judge, periods_promise, report_page, spending_report
+from probe_sql.owner import judge, lead, periods_promise, report_page, spending_report
 from probe_sql.policy import parse_policy
 from probe_sql.serve.console import owner_page
 from probe_sql.serve.console.frame import period_bars
@@ -119,5 +120,53 @@ def test_budget_and_report_show_what_each_period_has_left(
         ("2024-01", 1.8), ("2024-02 to 2024-12, each", 2.0),
     ]  # fmt: skip
     assert "By period" in report_page(found)
+    assert "Of the periods, 2024-01 ends first: in 9 days" in report_page(found)
     for shown in (period_bars(state), owner_page._periods(found)):
         assert "2024-02 to 2024-12, each" in str(shown)
+
+
+def test_the_report_says_which_period_ends_first_and_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By what each was charged lately, whatever it was charged long ago."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    source, rules = tmp_path / "visits.duckdb", tmp_path / "visits.toml"
+    with duckdb.connect(str(source)) as db:
+        db.execute("CREATE TABLE visits (day DATE, person INTEGER, ward VARCHAR)")
+    rules.write_text(policy(epsilon=0.5))
+
+    def ask(first: str, last: str, epsilon: float) -> None:
+        where = f"day >= '2024-{first}-01' AND day < '2024-{last}-01'"
+        with connect(source, rules) as db:
+            db.sql(f"SELECT ward, count(*) FROM visits WHERE {where} GROUP BY 1", epsilon=epsilon)
+
+    assert spending_report(source, rules).next_to_end is None
+    assert lead(spending_report(source, rules)).endswith("Nothing was spent in the last 30 days.")
+    ask("03", "05", 0.1)
+    ask("04", "05", 0.15)
+    now = datetime.now(UTC)
+    for days in (1, 5, 30):
+        found = spending_report(source, rules, now=now + timedelta(days=days - 1))
+        first = found.next_to_end
+        assert first is not None
+        assert first.periods == "2024-04"
+        assert first.days_left == pytest.approx(0.25 / (0.25 / days))
+        assert first.ends == (now + timedelta(days=2 * days - 1)).date()
+        assert f"2024-04 ends first: in {days} day" in lead(found)
+        lasting = {one.periods: one.days_left for one in found.periods if one.days_left}
+        assert lasting == pytest.approx({"2024-03": 4 * days, "2024-04": days})
+    later = spending_report(source, rules, now=now + timedelta(days=60))
+    assert later.next_to_end is None
+    ask("04", "05", 0.25)  # and nothing is left of April
+    found = spending_report(source, rules)
+    assert found.spent_periods == ("2024-04",)
+    assert "Nothing is left for 2024-04. Of the periods, 2024-03 ends first: in 4 days" in lead(
+        found
+    )
+    assert "2024-03 ends first" in str(owner_page._lead(found))
+    assert main(["report", str(source), "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["next_to_end"]["periods"] == "2024-03"
+    assert said["next_to_end"]["ends"] == str((now + timedelta(days=4)).date())
+    assert main(["report", str(source)]) == 0
+    assert "2024-03 ends first" in capsys.readouterr().out

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probe_sql.serve.postgres.statements import statement
-from tests.serve.conftest import COMMON, Running
+from tests.serve.conftest import COMMON, Running, Serve
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the client of these tests")
 needs_psql = pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
@@ -148,6 +149,40 @@ def test_the_catalogue_is_free_and_own_tables_are_ones_own(served: Running) -> N
     with psycopg.connect(served.address("noor"), autocommit=True) as db:
         assert db.execute("SELECT * FROM probe.ledger").fetchall() == []
         assert db.execute("SELECT current_user, session_user").fetchone() == ("noor", "noor")
+
+
+def test_what_remains_with_periods_is_the_most_that_a_question_could_cost(
+    clinic: Path, serve: Serve
+) -> None:
+    """The rest of the period that has most, which is asked for whole at the end and granted."""
+    policy = clinic / "clinic.toml"
+    added = '[budget.periods]\ncolumn = "admitted"\nevery = "week"\nepsilon = 1.0\n'
+    policy.write_text(policy.read_text().replace("[budget.analysts]", f"{added}[budget.analysts]"))
+    count = (
+        "SELECT ward, count(*) FROM patients WHERE admitted >= '2020-03-{}' AND admitted <"
+        " '2020-03-{}' GROUP BY ward WITH ACCURACY (epsilon = {}, fresh = true)"
+    )
+    with psycopg.connect(serve().address(), autocommit=True) as db:
+
+        def remaining() -> float:
+            return float(db.execute("SHOW probe.remaining").fetchone()[0])
+
+        assert remaining() == 1.0
+        db.execute(count.format("02", "09", 0.3))
+        assert remaining() == 1.0  # of the weeks that were not asked about
+        rows = db.execute("SELECT * FROM probe.budget").fetchall()
+        assert {row[0]: float(row[3]) for row in rows[2:]} == {
+            "2020-W09": 1.0, "2020-W10": 0.7, "2020-W11": 1.0,
+        }  # fmt: skip
+        db.execute(count.format("09", "16", 0.4))
+        db.execute(count.format("01", "02", 0.2))
+        assert remaining() == 0.8
+        with pytest.raises(psycopg.Error):
+            db.execute(count.format("01", "02", 0.81))
+        db.execute(count.format("01", "02", remaining()))
+        assert remaining() == pytest.approx(0.7)
+        db.execute(count.format("02", "09", remaining()))
+        assert remaining() == pytest.approx(0.6)  # of the third week
 
 
 def test_parameters_and_descriptions(served: Running) -> None:

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from probe_sql.loss import odds
 from probe_sql.markup import Child, Html, block, join, tag
-from probe_sql.owner import Failing, SpendingReport
-from probe_sql.owner.report import Question
+from probe_sql.owner import Failing, SpendingReport, periods_lead
+from probe_sql.owner.report import FAR_DAYS, Question
 from probe_sql.policy import Policy, Table
 from probe_sql.serve.console.ask_page import column_line
 from probe_sql.serve.console.frame import Frame, day, form, note, page, press
@@ -84,11 +84,12 @@ def _lead(report: SpendingReport) -> Html:
         return join("Nobody has asked yet.")
     if report.days_left is None:
         parts.append("Nothing was spent in the last 30 days.")
-    elif report.days_left > 3650:
+    elif report.days_left > FAR_DAYS:
         parts.append("At this pace the budget lasts for more than ten years.")
     else:
         end = datetime.now().astimezone() + timedelta(days=report.days_left)
         parts += ["At this pace the budget lasts until ", tag("b", f"{end.day} {end:%B %Y}"), "."]
+    parts.append(periods_lead(report))
     denied = [one for one in report.questions if one.outcome == "denied" and one.epsilon > 0]
     if denied:
         took = price(sum(one.epsilon for one in denied))

@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "probe_sql"
 RAISED = {
     name for name, value in vars(errors).items() if inspect.isclass(value) and name != "Warning"
 }
-RAISED |= {"UsageError", "Complaint", "ProtocolError"}  # of the command line and the server
+# Of the command line and the server, and where objects refuse to be copied.
+RAISED |= {"UsageError", "Complaint", "ProtocolError", "TypeError", "ValueError"}
 ROWS = {"Said", "Refusal"}  # of the tables of failures
 AFTER = {"Complaint": 1, "Problem": 1}  # a code or a path comes before the texts
 # What a sentence may begin with in capitals: a name, or a word of SQL or of code.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,10 +14,10 @@ from probe_sql.answer.content import Line, Privacy, Replayed
 from probe_sql.answer.values import Answer, Denied
 from probe_sql.loss import Loss
 from probe_sql.measuring import Ints, Outcome
+from probe_sql.plan import identity
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.tally import Scan
 from probe_sql.sql.bound import (
-    AggregateExpression,
     BoundQuery,
     Call,
     Comparison,
@@ -102,7 +102,7 @@ def find_lines(query: BoundQuery) -> tuple[Line, ...]:
     Privacy: a function of the query's text.
     """
     columns = {
-        _identity(output.aggregate): index
+        identity.aggregate(output.aggregate): index
         for index, output in enumerate(query.listed)
         if isinstance(output.aggregate, Call)
     }
@@ -114,7 +114,7 @@ def find_lines(query: BoundQuery) -> tuple[Line, ...]:
         ):
             if not isinstance(call, Call) or not isinstance(other, Value):
                 continue
-            column, value = columns.get(_identity(call)), other.scalar.constant
+            column, value = columns.get(identity.aggregate(call)), other.scalar.constant
             if column is not None and isinstance(value, Fraction):
                 text = f"{comparison.left.text} {comparison.op} {comparison.right.text}"
                 found.setdefault((column, float(value)), Line(column, float(value), text))
@@ -127,16 +127,3 @@ def _comparisons(condition: Condition) -> Iterator[Comparison]:
     elif isinstance(condition, Junction):
         for part in condition.parts:
             yield from _comparisons(part)
-
-
-def _identity(call: AggregateExpression) -> Hashable:
-    """Equal for aggregates of one query that have the same value in every group."""
-    if not isinstance(call, Call):
-        return None
-    parts = (call.argument, call.filter, call.present)
-    return (
-        call.function,
-        call.fraction,
-        call.zero_if_empty,
-        *(None if part is None else part.identity for part in parts),
-    )

@@ -59,7 +59,7 @@ class Receipt:
         return self.loss.drawable
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A receipt cannot be copied or pickled.")
+        raise TypeError("a receipt cannot be copied or pickled")
 
 
 def issue(ledger_id: str, number: int, analyst: str | None, units: int) -> Receipt:

@@ -17,7 +17,7 @@ from probe_sql.measuring import Atom, Figure, Part
 from probe_sql.plan.tally import MeasureSql, Multiplier, Scan, Tally, Threshold
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
 from probe_sql.policy.model import Column
-from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.bound import Call, GroupKey
 from probe_sql.sql.canonical import Value, conjunction, encode, expression
 from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import Scalar
@@ -50,6 +50,13 @@ def tally(value: Tally) -> bytes:
 def threshold(value: int | Threshold) -> bytes:
     """Write a threshold down: within a query, those that share it are equal in every group."""
     return _threshold(value, lambda scalar: scalar.identity)
+
+
+def aggregate(call: Call) -> bytes:
+    """Write an aggregate down: within a query, those that share it are equal in every group."""
+    parts = (call.argument, call.filter, call.present)
+    written = tuple(_optional(part, lambda scalar: scalar.identity) for part in parts)
+    return encode((call.function, call.fraction, call.zero_if_empty, *written))
 
 
 def domain(scan: Scan) -> bytes:

@@ -16,7 +16,7 @@ Ranking = tuple[Ints, Ints, Ints]
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    raise TypeError("Exact values cannot leave the vault.")
+    raise TypeError("exact values cannot leave the vault")
 
 
 @final

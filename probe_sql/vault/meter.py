@@ -437,7 +437,7 @@ class VaultMeter:
         return f"<VaultMeter: epsilon {self.loss.epsilon:.6g} of {limit:.6g} drawn>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A meter cannot be copied or pickled.")
+        raise TypeError("a meter cannot be copied or pickled")
 
     # --- integers -----------------------------------------------------------------------
 

@@ -32,7 +32,8 @@ CATALOG = "source"  # the attached database
 _LOADED = "probe_sql_loaded"  # the database with what several instances share
 WHOLE = "probe_sql whole "  # before the name of a table whose people are not bounded yet
 _FRAME = "probe_sql frame"
-_SAID_OTHERWISE = (Kind.FLOAT, Kind.TEXT)  # than it is read, in what a Parquet file says of it
+# What is read otherwise than a Parquet file says of it, as itself. A TRY would look up each text.
+_SAID_OTHERWISE = {Kind.FLOAT: "TRY({})", Kind.TEXT: "substr({}, 1)"}
 _AS_STORED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.DATE)
 
 
@@ -287,14 +288,18 @@ def _load_parquet(
 
     Privacy: what a file says of a column may leave out NaN, as pyarrow's do, and knows texts as
     they were before they were read so. DuckDB then skips rows by what others hold, so that one row
-    decides about many. It knows nothing of what comes out of a TRY.
+    decides about many. It knows nothing of what comes out of a TRY, or of substr.
     """
     origin = f"FROM read_parquet({_paths(paths)}, utf8_validation = 'replace')"
     connection.execute(f"CREATE VIEW {identifier(table)} AS SELECT * {origin}")
     known = _columns(connection, table)
-    doubtful = [identifier(name) for name, type_ in known.items() if type_.kind in _SAID_OTHERWISE]
+    doubtful = [
+        f"{_SAID_OTHERWISE[type_.kind].format(identifier(name))} AS {identifier(name)}"
+        for name, type_ in known.items()
+        if type_.kind in _SAID_OTHERWISE
+    ]
     if doubtful:
-        replaced = ", ".join(f"TRY({column}) AS {column}" for column in doubtful)
+        replaced = ", ".join(doubtful)
         select = f"SELECT * REPLACE ({replaced}) {origin}"
         connection.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS {select}")
     decoded = [

@@ -55,7 +55,7 @@ class Ahead:
         rates = self._rates[ends].reshape(-1, *[1] * x.ndim)
         view = _View(self._levels[number], x[..., :: math.ceil(x.shape[-1] / SAMPLE)], rates)
         going = view.clear(view.undecided())
-        if self._promises:
+        if self._promises and going.any():
             above = [view.clear(view.beyond(promise)) for promise in self._promises]
             going &= np.logical_or.reduce(above)
         for end, goes in zip(ends, going, strict=True):

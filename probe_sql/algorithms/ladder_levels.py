@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -82,6 +83,7 @@ def tail(rate: float, s: int) -> float:
     return math.exp(-(s + 1) * rate) / (1 + math.exp(-rate)) * (1 + 1e-12)
 
 
+@lru_cache(maxsize=4096)
 def distance(rate: float, share: float) -> int:
     """The least integer s >= 0 with P(V > s) <= share."""
     s = max(0, math.ceil(-(math.log(share) + math.log1p(math.exp(-rate))) / rate) - 1)
@@ -143,7 +145,7 @@ class Level:
     @property
     def on_the_line(self) -> float:
         """a(0): the chance to live of a group that lacks one row; no false group has a larger."""
-        return float(on_the_line(self.rate, np.array(self.miss)))
+        return _on_the_line(self.rate, self.miss)
 
 
 def on_the_line(rate: float, miss: Floats) -> Floats:
@@ -152,6 +154,12 @@ def on_the_line(rate: float, miss: Floats) -> Floats:
     fine = p * (1 - miss)
     chance: Floats = np.where(p <= miss, fine, np.maximum(1 - miss / max(p, 1e-300), fine))
     return chance
+
+
+@lru_cache(maxsize=4096)
+def _on_the_line(rate: float, miss: float) -> float:
+    """The same for one miss probability; a walk asks for it some five times a level."""
+    return float(on_the_line(rate, np.array(miss)))
 
 
 def living_at(rate: float, miss: Floats, x: Ints) -> Floats:

@@ -173,9 +173,10 @@ def _parts(how: RowCap, run: Run) -> list[str]:
 
 def _find_cuts(connection: Connection, how: RowCap, part: str) -> None:
     """Note the largest hash that each of some people keeps, and where it ties."""
+    hashed = f"(SELECT {how.person}, {how.hash} AS probe_sql_hash FROM {how.source})"
     sql = (
-        f"SELECT probe_sql_place AS p, {how.hash} AS h FROM {how.source} JOIN {_HEAVY}"
-        f" ON {how.person} = probe_sql_person WHERE {how.hash} <= probe_sql_cut{part}"
+        f"SELECT probe_sql_place AS p, probe_sql_hash AS h FROM {hashed} JOIN {_HEAVY}"
+        f" ON {how.person} = probe_sql_person WHERE probe_sql_hash <= probe_sql_cut{part}"
     )
     with Scratch() as scratch:
         found = connection.execute(sql).fetchnumpy()
@@ -237,7 +238,8 @@ def _keep(how: RowCap, target: str, run: Run) -> None:
     run(
         f"CREATE TABLE {target} AS SELECT {how.kept} FROM {how.source} LEFT JOIN"
         f" ({upper} FROM {joined}) ON {how.person} = probe_sql_person"
-        f" WHERE {present}(probe_sql_person IS NULL OR {how.hash} <= probe_sql_upper)"
+        f" WHERE {present}CASE WHEN probe_sql_person IS NULL THEN true"
+        f" ELSE {how.hash} <= probe_sql_upper END"
     )
     _rank(how, target, _TIED, f"{how.hash} <= probe_sql_upper", run)
 

@@ -144,7 +144,7 @@ class Sampler:
         """
         with Scratch() as scratch:
             coin = geometric_coins(*exact_rate(epsilon, delta))
-            both = scratch.keep(self._geometric(2 * n, coin))
+            both = scratch.keep(self.geometric(2 * n, coin))
             return both[:n] - both[n:]
 
     def geometric_at(self, n: int, rate: Fraction, loss: Fraction) -> Ints:
@@ -152,7 +152,7 @@ class Sampler:
 
         `loss`: the epsilon that is charged for them, which decides the precision.
         """
-        return self._geometric(n, geometric_coins(rate, loss))
+        return self.geometric(n, geometric_coins(rate, loss))
 
     def bernoulli(self, n: int, coin: Coins) -> Mask:
         """`n` independent tosses of the one coin given."""
@@ -172,7 +172,8 @@ class Sampler:
         drawn = int.from_bytes(self._words.words(words).tobytes(), "little")
         return drawn * total >> (64 * words)
 
-    def _geometric(self, n: int, digits: Coins) -> Ints:
+    def geometric(self, n: int, digits: Coins) -> Ints:
+        """`n` independent values whose binary digits are these coins (`geometric_coins`)."""
         out = np.zeros(n, dtype=np.int64)
         if digits.count == 0:
             return out
@@ -192,7 +193,7 @@ class Sampler:
         lanes = self._words.words(-(-tosses // 8)).view(np.uint8)[:tosses]
         lanes = lanes.reshape(coin.count, n)
         shown = lanes < coin.first
-        tied = np.flatnonzero(lanes == coin.first)
+        tied = (lanes == coin.first).reshape(-1).nonzero()[0]
         flat = shown.reshape(-1)
         for threshold in coin.rest:
             if len(tied) == 0:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from probe_sql.remote.connection import SCHEME, Address
+from probe_sql.remote.address import SCHEME, Address
 
 if TYPE_CHECKING:
-    from probe_sql.remote.connection import RemoteConnection
-    from probe_sql.remote.login import connect
+    from probe_sql.remote.connection import RemoteConnection, connect
     from probe_sql.remote.told import RemoteExplanation
 
 __all__ = ["SCHEME", "Address", "RemoteConnection", "RemoteExplanation", "connect"]
@@ -16,14 +15,10 @@ __all__ = ["SCHEME", "Address", "RemoteConnection", "RemoteExplanation", "connec
 
 def __getattr__(name: str) -> Any:
     """Load what speaks to a server when it is first asked for (PEP 562)."""
-    if name == "RemoteConnection":
-        from probe_sql.remote.connection import RemoteConnection
+    if name in ("RemoteConnection", "connect"):
+        from probe_sql.remote import connection
 
-        return RemoteConnection
-    if name == "connect":
-        from probe_sql.remote.login import connect
-
-        return connect
+        return getattr(connection, name)
     if name == "RemoteExplanation":
         from probe_sql.remote.told import RemoteExplanation
 

@@ -1,15 +1,14 @@
-"""A connection to a served database: its address, and the calls of one to a file."""
+"""A connection to a served database: the login, and the calls of one to a file."""
 
 from __future__ import annotations
 
+import getpass
 import json
-import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any, NoReturn
 
 from probe_sql import arguments, errors
 from probe_sql.accuracy import Accuracy
@@ -22,6 +21,7 @@ from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError
 from probe_sql.ledger import BudgetState, Entries, Entry, PeriodState
 from probe_sql.loss import Loss
 from probe_sql.options import updated
+from probe_sql.remote.address import Address
 from probe_sql.remote.told import (
     DENIED,
     RemoteExplanation,
@@ -33,63 +33,6 @@ from probe_sql.remote.told import (
     same,
     words_of,
 )
-
-SCHEME = "probe://"
-_PORT = 5432
-_FIX = 'connect("probe://maria@host/clinic"), with password=... or when you are asked'
-_SETTINGS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "hostaddr")
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a served database is, and who asks; it holds no password."""
-
-    user: str
-    host: str
-    port: int
-    database: str
-    more: Mapping[str, str]
-
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """The parts of `probe://user@host:port/database?sslmode=...`; nothing of it is repeated."""
-        try:
-            parts = urlsplit(text)
-            port = parts.port or _PORT
-        except ValueError:
-            raise InterfaceError("the address of the server cannot be read", fix=_FIX) from None
-        if parts.password is not None:
-            raise InterfaceError(
-                "an address with a password would stay in histories and outputs",
-                fix="leave it out: it is asked for, or pass password=os.environ['CLINIC_PASSWORD']",
-            )
-        name = unquote(parts.path.lstrip("/"))
-        more = dict(parse_qsl(parts.query, keep_blank_values=True))
-        if not parts.username or not parts.hostname or not name or parts.fragment:
-            raise InterfaceError("the address needs a user, a host and a database", fix=_FIX)
-        unknown = [key for key in more if key not in _SETTINGS]
-        if unknown:
-            raise InterfaceError(
-                "the address has a setting that is not known",
-                fix=f"the settings are {', '.join(_SETTINGS)}",
-            )
-        return cls(unquote(parts.username), parts.hostname, port, name, more)
-
-    def __str__(self) -> str:
-        return f"{SCHEME}{self.user}@{self.host}:{self.port}/{self.database}"
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Settings of libpq: the certificate and the host's name are verified by default."""
-        secure = {"sslmode": "verify-full"}
-        root = os.path.expanduser("~/.postgresql/root.crt")
-        if self.more.get("sslmode", "verify-full") == "verify-full" and not os.path.exists(root):
-            secure["sslrootcert"] = "system"
-        return {
-            "user": self.user, "host": self.host, "port": str(self.port),
-            "dbname": self.database, "application_name": "probe_sql", **secure, **self.more,
-        }  # fmt: skip
-
 
 _STEP = 0.5  # seconds between two calls of a progress
 
@@ -339,3 +282,66 @@ class _Options:
             return
         for name in self._accuracy:
             self._connection._statement(f"RESET probe.{name}")
+
+
+def connect(text: str, password: str | None = None) -> RemoteConnection:
+    """Log in to a served database.
+
+    Without `password` it comes from where libpq finds it (PGPASSWORD, ~/.pgpass), or it is asked
+    for where somebody can answer.
+    """
+    address = Address.read(text)
+    try:
+        import psycopg
+    except ImportError:
+        raise InterfaceError(
+            "psycopg is not installed", fix='pip install "probe-sql[postgres]"'
+        ) from None
+    settings = address.settings
+    if password is not None:
+        settings["password"] = password
+    try:
+        link = _linked(settings)
+    except psycopg.OperationalError as error:
+        if password is not None or "no password supplied" not in str(error) or not _somebody():
+            raise _not_let_in(address, str(error)) from None
+        settings["password"] = getpass.getpass(f"Password of {address.user} at {address.host}: ")
+        try:
+            link = _linked(settings)
+        except psycopg.OperationalError as again:
+            raise _not_let_in(address, str(again)) from None
+    return RemoteConnection(address, link)
+
+
+def _linked(settings: Mapping[str, str]) -> Any:
+    import psycopg
+
+    return psycopg.connect(autocommit=True, cursor_factory=psycopg.RawCursor, **settings)  # type: ignore[arg-type]
+
+
+def _somebody() -> bool:
+    """Whether there is somebody who can type a password: at a terminal or in a notebook."""
+    return sys.stdin.isatty() or "ipykernel" in sys.modules
+
+
+def _not_let_in(address: Address, said: str) -> OperationalError:
+    """Why the server did not let us in; what libpq says is not repeated, it may hold settings."""
+    lower = said.lower()
+    if "certificate" in lower or "ssl" in lower:
+        return OperationalError(
+            f"the server at {address.host} could not be verified",
+            why="its certificate is not signed by whom this machine trusts, is for another host,"
+            " or it has none",
+            fix="add ?sslrootcert=/path/to/ca.pem to the address, or on your own machine alone"
+            " ?sslmode=disable",
+        )
+    if "password" in lower or "authentication" in lower or "28p01" in lower:
+        return OperationalError(
+            f"{address.user} was not let in at {address.host}",
+            why="the name or the password is wrong, or none was given",
+            fix="pass password=..., or set PGPASSWORD",
+        )
+    return OperationalError(
+        f"no server was reached at {address.host}:{address.port}",
+        fix="look whether it runs (probe-sql serve), and at its address",
+    )

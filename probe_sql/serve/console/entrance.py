@@ -14,11 +14,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from probe_sql.errors import ProbeError
-from probe_sql.markup import Html
+from probe_sql.markup import Child, Html, join, tag
 from probe_sql.serve.complaints import Complaint
-from probe_sql.serve.console.frame import Frame
+from probe_sql.serve.console.frame import Frame, document, hidden, mark
 from probe_sql.serve.console.guard import Address
-from probe_sql.serve.console.sign_in_page import closed_page, sign_in_page
 from probe_sql.serve.console.visitors import Ended, Visitor, Visitors
 from probe_sql.serve.house import House
 from probe_sql.serve.users import normal
@@ -303,3 +302,79 @@ def start_of(request: Request) -> int:
     """The first line of a page of a long list."""
     text = request.query_params.get("from", "0")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def sign_in_page(
+    frame: Frame,
+    *,
+    name: str = "",
+    wrong: str | None = None,
+    said: str | None = None,
+    after: str = "/",
+    kept: str | None = None,
+) -> Html:
+    """The page of the door. `after` is where one goes then; `kept` is a query that was being
+    written, which comes back."""
+    complaint = None
+    if wrong is not None:
+        complaint = tag("p", wrong, class_="note bad small", id="wrong", role="alert")
+    sent = tag(
+        "form",
+        hidden("after", after),
+        hidden("sql", kept) if kept else None,
+        tag(
+            "div",
+            tag("label", "Name", for_="name"),
+            tag(
+                "input",
+                id="name",
+                name="name",
+                autocomplete="username",
+                autocapitalize="none",
+                spellcheck="false",
+                value=name,
+                required=True,
+                autofocus=not name,
+            ),
+        ),
+        tag(
+            "div",
+            tag("label", "Password", for_="password"),
+            tag(
+                "input",
+                id="password",
+                name="password",
+                type="password",
+                required=True,
+                autocomplete="current-password",
+                autofocus=bool(name),
+                aria_describedby="wrong" if wrong else None,
+                aria_invalid="true" if wrong else None,
+            ),
+        ),
+        complaint,
+        tag("button", "Sign in", class_="button main"),
+        class_="stack",
+        method="post",
+        action="/enter",
+    )
+    remark = tag("p", said, class_="note small", role="status") if said else None
+    last = tag("p", "No name yet? Ask the owner of the data.", class_="small soft")
+    return _door(frame, "Sign in", join(remark, sent, last))
+
+
+def closed_page(frame: Frame, what: str, more: str, back: str | None = None) -> Html:
+    """What somebody sees who came without a way in, or where nothing is; `back` is where to go."""
+    way = tag("p", tag("a", "Back to the first page", href=back)) if back else None
+    return _door(frame, what, join(tag("p", more), way))
+
+
+def _door(frame: Frame, title: str, body: Child) -> Html:
+    card = tag(
+        "div",
+        tag("p", mark(), frame.database, class_="mark"),
+        tag("h1", title),
+        body,
+        class_="card stack",
+    )
+    return document(frame, title, tag("main", card, id="main"), kind="door")

@@ -28,7 +28,7 @@ from probe_sql.text import limit, plural, price
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A query that was planned, or what is wrong with it; and what is left to who would ask.
+    """A query that was planned, or what is wrong with it; and what is left to whoever asks.
 
     `kept` is the name of the answer that asking would give again.
     """

@@ -26,6 +26,10 @@ epsilon = "decide"        # decide: the most that may ever be spent, by everyone
 # per_query = 1.0         # epsilon of a query that names none
 # [budget.analysts]       # decide: a budget for each analyst by name, or one for all together
 # maria = 4.0
+# [budget.periods]        # decide: do rows come as time goes on? Then a budget for each period
+# column = "..."          # of dates, with keys = {{ dates = ["2024-01-01", "2033-12-31"] }}
+# every = "month"         # or "week", "quarter", "year"
+# epsilon = 1.0           # the most that may ever be spent on the rows of one period
 
 [defaults]
 fnr = 0.05                # each qualifying group is missed with at most this probability

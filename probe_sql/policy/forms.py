@@ -155,7 +155,8 @@ class UnitForms(Part):
             return Part.read(self, found, key, raw)
         if raw == "row":
             return self.section.owner()
-        column = quoted(raw) if raw and storable(raw) else '"patient_id"'
+        named = raw not in ("", "decide") and storable(raw)  # the latter is a draft's
+        column = quoted(raw) if named else '"patient_id"'
         fix = f'write unit = "row" or unit = {{ column = {column}, max_rows = 10 }}'
         found.add(key, f"{show(raw)} is not a privacy unit", fix)
         return None

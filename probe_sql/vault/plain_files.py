@@ -40,7 +40,8 @@ def header(paths: Sequence[Path], wanted: Collection[str]) -> tuple[str, list[st
     assert best is not None
     delimiter = best[2]
     if best[0] == 0:
-        raise refusals.NO_HEADER.error(name=paths[0].name)
+        declared = " that the policy declares" if wanted else ""
+        raise refusals.NO_HEADER.error(name=paths[0].name, declared=declared)
     if any(line != lines[0] for line in lines):
         raise refusals.OTHER_HEADER.error()
     return delimiter, [n.strip() for n in next(csv.reader([lines[0]], delimiter=delimiter), [])]

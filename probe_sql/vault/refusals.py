@@ -114,7 +114,7 @@ LAKE = Said(
     " files elsewhere",
 )
 NO_HEADER = Said(
-    "the first line of {name} names no column that the policy declares",
+    "the first line of {name} names no column{declared}",
     "a CSV file begins with the names of its columns",
     "add that line, or declare the columns in the policy",
 )

@@ -101,6 +101,70 @@ def test_the_answers_become_a_policy_that_is_sound_and_fits() -> None:
         assert effect in told
 
 
+ARRIVING = {
+    "What is wards": "none", "What is zones": "none", "day DATE": "w",
+    "when a row came": "DAY", "A budget for each": "q", "last day": "2024-01-01 2025-12-31",
+    "rows of one quarter": "20", "Epsilon of each": "0.5", "in all": "",
+    "hour INTEGER": "done",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("whose", "whole", "risk"), [
+    ("", 4.0, "a person with rows in every quarter loses at most 4"),
+    ("row", 4.0, "a row loses at most 0.5"),
+])  # fmt: skip
+def test_a_budget_for_each_period_is_told_by_its_effect_and_written(
+    whose: str, whole: float, risk: str
+) -> None:
+    said: list[str] = []
+    ask = scripted(ARRIVING | {"Whose rows": whose, "patientNo BIGINT": "no"})
+    text = Interview(ask, said.append, SCHEMAS).policy("clinic")
+    policy = parse_policy(text).with_types(SCHEMAS)
+    assert policy.budget.epsilon == whole  # eight quarters of a half
+    assert policy.budget.per_query == per_query(0.5, 20)
+    assert (
+        """
+[budget.periods]
+column = "day"
+every = "quarter"
+epsilon = 0.5  # for 20 questions about each
+
+[tables.visits]
+"""
+        in text
+    )
+    assert 'day = { keys = { dates = ["2024-01-01", "2025-12-31"] } }' in text
+    told = "\n".join(said)
+    assert "These are 8 quarters: 2024-Q1 to 2025-Q4." in told
+    assert "a question pays only the months" in told
+    assert risk in said[-1]
+
+
+def test_periods_that_do_not_fit_are_asked_for_again_and_can_be_left_out() -> None:
+    said: list[str] = []
+    asked: list[str] = []
+    answers = (
+        "", "row", "", "w", "w",  # the table, whose rows, of a group, day, moment
+        "", "", "",
+        "ward", "day", "m", "",  # no dates
+        "day", "week", "0001-01-01 9999-01-01",  # too many
+        "day", "m", "2025-01-01 2024-01-01",  # the wrong way round
+        "no", "", "",
+    )  # fmt: skip
+    schemas = {"t": {"day": parse_type("DATE"), "moment": parse_type("TIMESTAMP")}}
+    text = Interview(in_turn(answers, asked), said.append, schemas).policy("t")
+    assert "periods" not in text
+    assert "keys" not in text  # none of what was refused stays
+    told = "\n".join(said)
+    for reason in (
+        "ward is not a column of dates (day, moment), or the word no",
+        "nothing says which dates there are",
+        "periods of a week",
+        "2025-01-01",
+    ):
+        assert reason in told, reason
+
+
 def test_what_does_not_fit_is_said_and_asked_again() -> None:
     said: list[str] = []
     asked: list[str] = []
@@ -137,6 +201,7 @@ def test_any_answers_end_in_a_sound_policy() -> None:
     words = (
         "", "people", "known", "none", "row", "patientNo", "age", "w", "s g", "g", "no", "done",
         "0 120", "120 0", "1", "7", "A, B", "wards.name", "zones.id", "2020-01-01 2020-02-01",
+        "day",
         "\x1b[2J", '"', "name", "id", "maria, noor", "1e400", "-1", "nan", "''' = ]",
     )  # fmt: skip
     ended = 0
@@ -175,6 +240,24 @@ def test_types_of_a_csv_file_come_from_the_owner(tmp_path: Path) -> None:
     policy = tmp_path / "v.toml"
     policy.write_text(text, encoding="utf-8")
     assert check(policy, str(path)).problems == ()
+
+
+def test_a_type_that_there_is_not_is_asked_for_again(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("person,day\n1,2024-01-01\n", encoding="utf-8")
+    said: list[str] = []
+    answers = (
+        "", "person", "", "", "", "integr", "integer", "", "dat", "", "date", "", "", "",
+        "day", "m", "2024-01-01 2024-12-31", "", "", "", "",
+    )  # fmt: skip
+    ask = in_turn(answers, [])
+    text = interview(str(path), "v.csv", ask, said.append, header=True)
+    assert 'person = { type = "INTEGER" }' in text
+    assert 'day = { type = "DATE", keys = { dates = ["2024-01-01", "2024-12-31"] } }' in text
+    assert sum("is not a type this engine knows" in line for line in said) == 2
+    policy = tmp_path / "v.toml"
+    policy.write_text(text, encoding="utf-8")
+    assert (check(policy, str(path)).problems, check(policy, str(path)).advice) == ((), ())
 
 
 def test_what_a_budget_means_is_what_the_engine_then_answers(tmp_path: Path) -> None:
@@ -242,6 +325,51 @@ def test_init_asks_at_a_terminal_and_writes_what_was_answered(tmp_path: Path) ->
         ended.until("nothing was written")
         assert ended.end() == 1
     assert (tmp_path / "clinic.toml").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.service
+def test_init_asks_for_periods_at_a_terminal_and_ctrl_c_writes_nothing(tmp_path: Path) -> None:
+    source, policy = tmp_path / "clinic.duckdb", tmp_path / "clinic.toml"
+    with duckdb.connect(str(source)) as db:
+        db.execute("CREATE TABLE visits AS SELECT DATE '1987-06-05' AS seen, 41 AS age")
+    questions = (
+        ("", r"What is visits\?.*\[people\] "),
+        ("", r"Whose rows.*\[row\] "),
+        ("", r"Rows of a group.*\] "),
+        ("", r"seen DATE\?.*\[where\] "),
+        ("no", r"age INTEGER\?.*\] "),
+        ("", r"How many people.*\] "),
+        ("", r"How many questions.*\] "),
+        ("", r"how many months.*\] "),
+        ("sen", r"Which column says when a row came, or no\? \[no\] "),
+        ("seen", r"did you mean seen.*\s.*or no\? \[no\] "),
+        ("month", r"A budget for each.*\[month\] "),
+        ("2024-01-01 2024-12-31", r"First and last seen.*\? "),
+        ("", r"12 months: 2024-01 to 2024-12.*\s.*rows of one\s+month, ever\? \[20\] "),
+        ("", r"Epsilon of each month.*\[1\] "),
+        ("", r"Epsilon in all.*\[12\] "),
+        ("", r"Names.*\] "),
+    )
+    with Terminal("init", str(source)) as terminal:
+        for answer, question in questions:
+            terminal.until(question)
+            terminal.send(answer + "\r")
+        terminal.until("a row loses at most 1: ")
+        assert terminal.end() == 0
+        assert "1987" not in terminal.text
+    report = check(policy, str(source))
+    assert (report.problems, report.advice) == ((), ())
+    assert '[budget.periods]\ncolumn = "seen"\nevery = "month"\nepsilon = 1.0' in policy.read_text()
+    policy.unlink()
+    with Terminal("init", str(source)) as stopped:
+        for answer, question in questions[:9]:
+            stopped.until(question)
+            stopped.send(answer + "\r")
+        stopped.until("or no")
+        stopped.send("\x03")
+        assert stopped.end() == 130
+        assert "Traceback" not in stopped.text
+    assert not policy.exists()
 
 
 def test_files_of_several_tables_are_told_apart(tmp_path: Path) -> None:

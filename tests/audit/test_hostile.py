@@ -59,7 +59,7 @@ LONG: list[tuple[str, str, tuple[Any, ...]]] = [
     ("nests deeper", AROUND.format("WHERE age > " + "- " * 500 + "1"), ()),
     ("levels", AROUND.format("WHERE " + " + ".join(["age"] * 4000) + " > 1"), ()),
     ("levels", AROUND.format("WHERE " + " || ".join(["disease"] * 4000) + " = 'x'"), ()),
-    ("cannot be parsed", AROUND.format("WHERE " + "CASE WHEN " * 300 + "true" + " END" * 300), ()),
+    ("too deeply", AROUND.format("WHERE " + "CASE WHEN " * 300 + "true" + " END" * 300), ()),
     ("words", AROUND.format("WHERE age IN (" + ", ".join(["1"] * 15_000) + ")"), ()),
     ("at most 5,000", AROUND.format("WHERE age IN (" + ", ".join(["1"] * 6_000) + ")"), ()),
     ("subqueries", "SELECT ward FROM " + "(SELECT * FROM " * 50 + "patients" + ")" * 50
@@ -79,7 +79,7 @@ LONG: list[tuple[str, str, tuple[Any, ...]]] = [
     ("parameters were given", AROUND.format(""), (1, 2)),
     ("too long", AROUND.format("WHERE length(" + "replace(" * 12 + "disease"
      + ", 'Z', 'ZZZZZZZZZZ')" * 12 + ") > 1"), ()),
-    ("too large an expression", "WITH " + ", ".join(
+    ("becomes too long", "WITH " + ", ".join(
         f"c{i} AS (SELECT ward, age + 0.5e0 * age AS age FROM {f'c{i - 1}' if i else 'patients'})"
         for i in range(15)) + " SELECT ward FROM c14 WHERE age > 1 GROUP BY ward HAVING true", ()),
     ("distinct comparisons", "SELECT ward FROM patients GROUP BY ward HAVING "

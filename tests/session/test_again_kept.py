@@ -253,7 +253,9 @@ def test_noisy_facts_alone_are_kept(source: Path) -> None:
         assert word.encode() not in raw
     assert hashlib.sha256(source.read_bytes()).hexdigest() not in text
     without_digests = re.sub(r"[0-9a-f]{32,}", "", text)
-    found = re.findall(r"(?<![\d.e-])-?\d+(?![\d.e])", without_digests)
+    # How far a level reaches follows from the levels alone, and may be any round number.
+    without_regions = re.sub(r'"region": \d+', "", without_digests)
+    found = re.findall(r"(?<![\d.e-])-?\d+(?![\d.e])", without_regions)
     numbers = {int(number) for number in found}
     assert not numbers & exact
     # The integers that left the vault, and nothing that with them would tell the noise.

@@ -96,7 +96,7 @@ WITH RECURSIVE r AS (SELECT disease FROM patients UNION ALL SELECT disease FROM 
 WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r GROUP BY n HAVING count(*) > 0
 --! SqlError: the column 'cost' has no declared keys
 WITH c AS MATERIALIZED (SELECT disease, sum(cost) AS s FROM patients GROUP BY 1) SELECT disease FROM c WHERE s IN (SELECT cost FROM patients)
---! Refused: DELETE is not a query that can be answered
+--! Refused: DELETE in parentheses is not a query that can be answered
 WITH c AS (DELETE FROM patients RETURNING *) SELECT disease FROM c GROUP BY disease HAVING count(*) > 0
 --! Refused: a query reads one private table, once
 WITH diseases AS (SELECT * FROM patients) SELECT disease FROM diseases JOIN patients USING (disease) GROUP BY disease HAVING count(*) > 0

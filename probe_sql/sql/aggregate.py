@@ -44,6 +44,19 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
 _PLAIN = {row.node: row.name for row in AGGREGATES if row.plain}
 
 
+def _share(value: exp.Expr, written: exp.Expr, share: object) -> str:
+    """What to write in place of this share of a quantile of `value`."""
+    if isinstance(value, exp.Literal) and not isinstance(written, exp.Literal):
+        return f"QUANTILE_DISC({text_of(written)}, {text_of(value)})"
+    if not isinstance(share, Fraction):
+        return f"write it as a number: QUANTILE_DISC({text_of(value)}, 0.5) is the median"
+    if share <= 0:
+        return f"MIN({text_of(value)}) is the share 0"
+    if share > 1:
+        return f"MAX({text_of(value)}) is the share 1, and 0.9 is 90 of 100"
+    return f"round it: {float(share):.6f}"
+
+
 def text_of(node: exp.Expr) -> str:
     """Canonical text of an expression, for people and as an identity in messages."""
     quiet = ErrorLevel.IGNORE  # sqlglot's remarks on a query that is refused help nobody
@@ -364,9 +377,9 @@ class Aggregates:
         good = isinstance(share, Fraction) and 0 < share <= 1 and share.denominator <= 10**6
         if not good:
             raise SqlError(
-                "the share of QUANTILE_DISC is a number above 0 and at most 1, with at most "
-                "six decimals",
-                fix=f"MIN({text_of(node.this)}) is the share 0",
+                "the share of a quantile is a number above 0 and at most 1, with at most six "
+                "decimals",
+                fix=_share(node.this, written, share),
                 span=self.source.span(written) or span,
             )
         assert isinstance(share, Fraction)

@@ -77,6 +77,7 @@ class FromScope:
             if owner is None:
                 raise SqlError(
                     f"there is no table or alias {table!r} in FROM",
+                    why="a query of private rows reads no columns of what is around it",
                     fix=f"use {' or '.join(item.name for item in self.named.values())}",
                     span=span,
                 )

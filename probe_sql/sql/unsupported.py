@@ -58,9 +58,9 @@ UNSUPPORTED: dict[type[exp.Expr], tuple[str, str | None, str | None]] = {
         "write it: TIMESTAMP 'YYYY-MM-DD HH:MM:SS'",
     ),
     exp.Interval: (
-        "INTERVAL arithmetic",
-        "adding an interval to a column can leave the range of dates and fail for a row",
-        "shift the constant you compare with, or use date_diff",
+        "an INTERVAL by itself",
+        "it has no one length: a month may be 28 days or 31",
+        "add it to a constant date, or compare date_diff(...) with a number",
     ),
     exp.RegexpLike: (
         "a regular expression",

@@ -52,6 +52,10 @@ FORMS = (
     "SELECT level FROM events GROUP BY level"
     " HAVING percentile_disc(0.9) WITHIN GROUP (ORDER BY small) > 60",
     "SELECT level, count(*) AS n FROM events GROUP BY level ORDER BY level * -1",
+    "SELECT name, count(*) AS n FROM (SELECT site AS name, level FROM events) e JOIN sites"
+    " USING (name) GROUP BY name",
+    "SELECT name, level, count(*) AS n FROM (SELECT site AS name, level FROM events) e"
+    " NATURAL JOIN sites WHERE level = 1 GROUP BY name, level",
 )
 
 

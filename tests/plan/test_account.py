@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe_sql.plan.account import group_losses, maximal_sets, worst_sum
+from probe_sql.plan.account import MOST_SETS, group_losses, maximal_sets, worst_sum
 from probe_sql.plan.plan import Plan, make_plan
 from probe_sql.policy import Policy, load_policy
 from tests.examples.clinic import POLICY
@@ -82,6 +82,39 @@ def test_beyond_two_thousand_sets_all_measures_are_charged_together() -> None:
     assert len(sets) == 2000 + len(most) == 2**10 + 2 * 2**9 + 2**4
     more = rivals((2,) * 10, (2,) * 9, (2,) * 9, (2,) * 4, (3, 2))  # 3 * 2 of five more
     assert maximal_sets(more) == (tuple(range(len(more))),)
+
+
+@pytest.mark.parametrize(("columns", "filters"), [(6, 3), (5, 5)])
+def test_beyond_very_many_sets_all_are_charged_as_one(columns: int, filters: int) -> None:
+    """Never less than the dearest set, which holds the dearest filter of each column."""
+    size = columns * filters
+    apart = [[i == j or i // filters != j // filters for j in range(size)] for i in range(size)]
+    sets = maximal_sets(apart)
+    few = filters**columns <= MOST_SETS  # the control: each is listed, and pays for itself
+    assert len(sets) == (filters**columns if few else 1)
+    draw = Random(1)
+    for _ in range(20):
+        spent = [draw.choice((0.0, 0.01, draw.random())) for _ in range(size)]
+        dearest = sum(max(spent[c * filters : (c + 1) * filters]) for c in range(columns))
+        loss = worst_sum(spent, sets)
+        assert loss == pytest.approx(dearest if few else sum(spent), rel=1e-12)
+        assert loss >= dearest * (1 - 1e-12)
+
+
+def test_a_query_of_very_many_sets_pays_for_all(policy: Policy) -> None:
+    """Five filters on each of five columns exclude each other within a column."""
+    filters = [
+        *(f"age = {n}" for n in range(5)), *(f"cost = {n}" for n in range(5)),
+        *(f"ward = '{n}'" for n in "ABCDE"), *(f"disease_type = '{n}'" for n in "ABCDE"),
+        *(f"admitted = DATE '2020-03-0{n}'" for n in range(1, 6)),
+    ]  # fmt: skip
+    for some, sets in ((filters[:15], 125), (filters, 1)):
+        counts = ", ".join(f"count(*) FILTER (WHERE {one})" for one in some)
+        plan = make_plan(f"SELECT {counts} FROM patients", policy)
+        assert len(plan.row_types) == sets
+        number = len(plan.measures)
+        loss = plan.unit_loss([0.01] * number).epsilon
+        assert loss == pytest.approx(0.03 if sets > 1 else 0.01 * number)
 
 
 @given(st.lists(st.floats(1e-9, 0.3), min_size=1, max_size=12))

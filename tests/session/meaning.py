@@ -145,6 +145,41 @@ class Queries:
             f"count(nullif({x}, 4))",
             f"count_if({x} > 3)",
             "sum(lvl)",
+            self.exclusive(table),
+        )
+
+    def derived(self, table: str) -> str:
+        """The table in FROM behind one or two conditions, with OR between rows of each."""
+        x = NUMBER[table]
+        one = f"SELECT * FROM {table} WHERE {self.condition(table, 1)} OR {self.condition(table)}"
+        return self._one(
+            f"({one}) AS q",
+            f"(SELECT * FROM ({one}) AS r WHERE {self.condition(table, 1)} OR {x} > 9) AS q",
+            f"(SELECT *, {x} > 4 OR lvl = 2 AS most FROM {table}) AS q",
+            f"(SELECT * FROM (SELECT *, {self.condition(table, 0)} AS most FROM {table}) AS r"
+            f" WHERE most OR {self.condition(table, 0)}) AS q",
+        )
+
+    def exclusive(self, table: str) -> str:
+        """A number made of aggregates whose filters exclude each other, or seem to."""
+        x, few = NUMBER[table], self._random.randint(2, 9)
+        pairs = (
+            (f"{x} < {few}", f"{x} >= {few}"),
+            (f"{x} < {few}", f"NOT ({x} < {few})"),
+            (f"{x} <= {few}", f"{x} >= {few}"),
+            ("lvl = 1", "lvl = 2"),
+            ("lvl = 1 OR lvl = 2", "lvl = 3 OR lvl = 2"),
+            (f"{x} IS NULL", f"{x} IS NOT NULL"),
+            ("ward = 'A'", "ward IN ('B', 'A')"),
+            (f"lvl = 1 AND {x} > 3", f"lvl = 2 OR {x} > 3"),
+        )
+        halves = self._random.choice(pairs)
+        one, two = (f"count(*) FILTER (WHERE {half})" for half in halves)
+        return self._one(
+            f"{one} - {two}",
+            f"2 * {one} + {two}",
+            f"count(*) - {one} - {two}",
+            f"sum({x}) FILTER (WHERE {halves[0]}) + {two}",
         )
 
     def block(self, table: str = "", keys: Sequence[str] = (), having: bool = True) -> str:
@@ -153,8 +188,8 @@ class Queries:
         source, where = table, self._where(table)
         if self._some(0.2):
             source = f"{table} JOIN wards USING (ward)"
-        elif self._some(0.15):
-            source = f"(SELECT * FROM {table} WHERE {self.condition(table, 1)}) AS q"
+        elif self._some(0.25):
+            source = self.derived(table)
         shown = ", ".join([*keys, f"{self.aggregate(table)} AS n"])
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         tail = f" HAVING {self.having()}" if having and keys and self._some(0.4) else ""
@@ -193,6 +228,7 @@ class Queries:
         """A query that reads private rows, with something around its blocks."""
         a, b = self.block("stays", ["ward"]), self.block("visits", ["ward"])
         two = self.block("stays", ["ward", "sex"])
+        c = self.block("stays", ["lvl"], having=False)
         rows = self._one("stays", "visits")
         some = self.condition(rows)
         return self._one(
@@ -237,6 +273,18 @@ class Queries:
             f"SELECT ward, CASE WHEN count(*) > 50 THEN 'many' ELSE 'few' END AS k FROM {rows}"
             f" WHERE {some} GROUP BY ward",
             f"SELECT ward, n FROM ({a}) q WHERE n = (SELECT max(n) FROM ({a}) z)",
+            f"SELECT k, count(*), sum(n) FROM (SELECT ward AS k, n FROM ({a}) q UNION ALL"
+            f" SELECT ward, n FROM ({b}) z WHERE n > 5 OR ward = 'A') u GROUP BY k",
+            f"SELECT lvl, n FROM ({c}) q {self._one('UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT')}"
+            f" (SELECT lvl, n FROM ({c}) z UNION SELECT 7, n FROM ({a}) y)",
+            f"SELECT lvl, count(*) AS n FROM {rows} WHERE ward {self._one('IN', 'NOT IN')}"
+            f" (SELECT ward FROM ({a}) q WHERE n > 30 OR ward = 'B') OR lvl = 1 GROUP BY lvl",
+            f"SELECT count(*) AS n FROM {rows} WHERE lvl {self._one('IN', 'NOT IN')} (SELECT lvl"
+            f" FROM ({c}) q WHERE n > 40 UNION SELECT lvl FROM ({c}) z WHERE n < 9) AND {some}",
+            f"SELECT {self.exclusive(rows)} AS e, {self.exclusive(rows)} AS f,"
+            f" {self.aggregate(rows)} AS g FROM {self.derived(rows)}",
+            f"SELECT lvl, {self.exclusive(rows)} AS e, {self.exclusive(rows)} AS f"
+            f" FROM {self.derived(rows)} WHERE {some} GROUP BY lvl",
             f"SELECT hall, count(*) AS n FROM {rows} JOIN wards USING (ward) WHERE {some} AND hall"
             " IS NOT NULL GROUP BY hall",
             f"SELECT floor, count(*) AS n FROM {rows} NATURAL JOIN wards NATURAL JOIN halls"

@@ -13,6 +13,7 @@ import pytest
 from probe_sql import faults
 from probe_sql.answer import Answer
 from tests.examples.clinic import QUERY, build, seeded
+from tests.session.worker import TWO
 
 ROOT = Path(__file__).parent.parent.parent
 POINTS = [point for point in faults.POINTS if not point.startswith("ledger.create")]
@@ -81,6 +82,37 @@ def test_what_a_killed_process_had_settled_is_given_to_whoever_asks_again(tmp_pa
         assert isinstance(answer, Answer)
         assert answer.privacy.replay is not None
         assert db.budget.spent == spent > 0
+
+
+# What is charged when the second of two blocks of half an epsilon dies, and how that ended.
+SECOND = {
+    "ledger.reserve.before": (0.5, ["answered"]),
+    "session.reserved": (0.6, ["answered", "died"]),  # the price of a failure
+    "vault.draw.after": (1.0, ["answered", "open"]),
+}
+
+
+def test_killed_between_two_blocks(tmp_path: Path) -> None:
+    """What the first released is given again free, and what was charged stands."""
+    original = build(tmp_path)
+    pairs = []
+    for point in SECOND:
+        (tmp_path / point).mkdir()
+        pairs.append((Path(shutil.copy(original, tmp_path / point)), f"second {point}"))
+    printed = run(pairs)
+    for (path, point), (charged, outcomes) in zip(pairs, SECOND.values(), strict=True):
+        assert f"{point} ended -9" in printed
+        with seeded(path, 2, again=True) as db:
+            assert db.budget.spent == pytest.approx(charged, abs=1e-12), point
+            assert [entry.outcome for entry in db.ledger()] == outcomes
+            answer = db.sql(TWO, epsilon=1.0)
+            assert isinstance(answer, Answer)
+            first, second = (block.privacy for _, block in answer.blocks or ())
+            assert first.replay is not None
+            assert first.epsilon == 0
+            assert second.replay is None
+            assert db.budget.spent == pytest.approx(charged + second.epsilon, abs=1e-12)
+            assert second.epsilon == pytest.approx(0.5)
 
 
 def test_a_query_that_lives_is_charged_what_it_tells(tmp_path: Path) -> None:

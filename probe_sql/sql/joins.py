@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.policy.keys import TableKeys
 from probe_sql.policy.model import PublicTable
 from probe_sql.sql.compare import compare, joinable
 from probe_sql.sql.expression import Expressions
-from probe_sql.sql.scalar import Scalar
+from probe_sql.sql.scalar import UNKNOWN, Scalar
 from probe_sql.sql.scope import FromScope, Named, Released
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
@@ -34,9 +35,6 @@ class Join:
     outer: bool
     on: tuple[tuple[str, Scalar], ...]  # key column, what it equals
     released: Released | None = None
-
-
-_NOTHING = "a column of the private table"
 
 
 @dataclass(slots=True, eq=False)
@@ -160,30 +158,54 @@ class Joins:
     def _untied(self, item: _Pending) -> Refused:
         assert item.named.public is not None
         table, name = item.named.public[0], item.named.name
-        whole = " AND ".join(f"{name}.{key} = {self._mate(key, item)}" for key in table.key)
+        span = self.source.with_comma(item.span)
+        if all(other.public is not None for other in self.scope.named.values()):
+            return Refused(
+                f"{table.name} stands in a subquery without private rows",
+                why="what is known of its key is lost there, so one private row could count twice",
+                fix=f"join {table.name} itself, on its key ({', '.join(table.key)})",
+                span=span,
+            )
+        mates = [self._mate(key, item) for key in table.key]
+        whole = " AND ".join(f"{name}.{k} = {m}" for k, m in zip(table.key, mates, strict=True))
         alias = table.name if name == table.name else f"{table.name} AS {name}"
         joined = f"{'LEFT ' if item.outer else ''}JOIN {alias} ON {whole}"
         ours = item.named.released is not None  # a block: its table has a name of the engine's
+        fix = f"join it ON {whole}" if ours else joined
+        if None in mates:
+            fix = "say which columns the key equals: no type is known here that would tell"
         return Refused(
             f"{name if ours else table.name} must be joined on its whole key "
             f"({', '.join(table.key)})",
             why="otherwise one private row could match several public rows and count twice",
-            fix=f"join it ON {whole}" if ours else joined,
-            instead=joined if item.joined and not ours and _NOTHING not in whole else None,
-            span=self.source.with_comma(item.span),
+            fix=fix,
+            instead=joined if item.joined and not ours and None not in mates else None,
+            span=span,
         )
 
-    def _mate(self, key: str, item: _Pending) -> str:
-        """What a key could be compared with: a column of that name, or of its type."""
+    def _mate(self, key: str, item: _Pending) -> str | None:
+        """What a key could be compared with: what takes its keys there, is called so, or is alike.
+
+        None where types are not known, and nothing is called so.
+        """
         assert item.named.public is not None
-        type_ = self.scope.column(item.named, key, None, False).type
+        table = item.named.public[0]
+        type_ = UNKNOWN
+        if table.find_column(key) is not None:
+            type_ = self.scope.column(item.named, key, None, False).type
         others = [other for other in self.scope.named.values() if other.public is None]
         columns = [(other, column) for other in others for column in other.columns()]
         columns.sort(key=lambda pair: normal_name(pair[1]) != normal_name(key))
         for other, column in columns:
-            if self.scope.column(other, column, None, False).type.name == type_.name:
+            base = None if other.base is None else other.base.columns[column]
+            if base is not None and base.keys == TableKeys(table.name, key):
                 return f"{other.name}.{column}"
-        return _NOTHING
+        for other, column in columns:
+            found = self.scope.column(other, column, None, False).type
+            called = normal_name(column) == normal_name(key)
+            if called if UNKNOWN in (type_, found) else type_.name == found.name:
+                return f"{other.name}.{column}"
+        return None
 
     def _belongs(self, column: exp.Column, item: Named) -> bool:
         """Whether a column is one of `item`, by its qualifier or because no other has it."""

@@ -117,7 +117,12 @@ class FromScope:
         near = suggest(name, known)
         tables = [item for item in self.named.values() if item.base is not None]
         where = f"tables.{tables[0].base.name}.columns" if tables and tables[0].base else "policy"
-        fix = f"did you mean {near}?" if near else f"declared here: {', '.join(known)}"
+        bare = [i.public[0].name for i in self.named.values() if i.public and not i.columns()]
+        fix = f"declared here: {', '.join(known)}"
+        if near:
+            fix = f"did you mean {near}?"
+        elif bare:
+            fix = f"ask with the data at hand: the policy alone lists no columns of {bare[0]}"
         return SqlError(
             f"there is no column {name!r} to use",
             why=f"only columns that the policy lists under [{where}] can be used",

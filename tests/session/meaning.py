@@ -281,10 +281,10 @@ class Queries:
             f" (SELECT ward FROM ({a}) q WHERE n > 30 OR ward = 'B') OR lvl = 1 GROUP BY lvl",
             f"SELECT count(*) AS n FROM {rows} WHERE lvl {self._one('IN', 'NOT IN')} (SELECT lvl"
             f" FROM ({c}) q WHERE n > 40 UNION SELECT lvl FROM ({c}) z WHERE n < 9) AND {some}",
-            f"SELECT {self.exclusive(rows)} AS e, {self.exclusive(rows)} AS f,"
-            f" {self.aggregate(rows)} AS g FROM {self.derived(rows)}",
-            f"SELECT lvl, {self.exclusive(rows)} AS e, {self.exclusive(rows)} AS f"
-            f" FROM {self.derived(rows)} WHERE {some} GROUP BY lvl",
+            f"SELECT e, f, g FROM (SELECT {self.exclusive(rows)} AS e, {self.exclusive(rows)} AS f,"
+            f" {self.aggregate(rows)} AS g FROM {self.derived(rows)}) q",
+            f"SELECT lvl, e, f, e > f OR e = 0 FROM (SELECT lvl, {self.exclusive(rows)} AS e,"
+            f" {self.exclusive(rows)} AS f FROM {self.derived(rows)} WHERE {some} GROUP BY lvl) q",
             f"SELECT hall, count(*) AS n FROM {rows} JOIN wards USING (ward) WHERE {some} AND hall"
             " IS NOT NULL GROUP BY hall",
             f"SELECT floor, count(*) AS n FROM {rows} NATURAL JOIN wards NATURAL JOIN halls"

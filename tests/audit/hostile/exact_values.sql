@@ -98,7 +98,7 @@ SELECT disease FROM patients GROUP BY disease HAVING entropy(age) > 0
 SELECT disease FROM patients GROUP BY disease HAVING corr(age, cost) > 0
 --! Refused: SUM(DISTINCT x) is not supported
 SELECT disease FROM patients GROUP BY disease HAVING sum(DISTINCT cost) > 0
---! SqlError: the share of QUANTILE_DISC
+--! SqlError: the share of a quantile
 SELECT disease FROM patients GROUP BY disease HAVING quantile_cont(cost, 0) > 4000000
 --! Refused: the aggregate product is not supported
 SELECT disease FROM patients GROUP BY disease HAVING product(age) > 1

@@ -178,9 +178,9 @@ SELECT ward FROM patients GROUP BY ward HAVING count(age ORDER BY error('x')) > 
 SELECT ward FROM patients GROUP BY ward HAVING sum(age) WITHIN GROUP (ORDER BY cost) > 0
 --! Refused: the aggregate sum is not supported
 SELECT ward FROM patients GROUP BY ward HAVING sum(age) IGNORE NULLS > 0
---! SqlError: the share of QUANTILE_DISC is a number above 0
+--! SqlError: the share of a quantile is a number above 0
 SELECT ward FROM patients GROUP BY ward HAVING quantile_disc(age, 2) > 0
---! SqlError: the share of QUANTILE_DISC is a number above 0
+--! SqlError: the share of a quantile is a number above 0
 SELECT ward FROM patients GROUP BY ward HAVING quantile_disc(age, cost) > 0
 --! Refused: a list is not allowed here
 SELECT ward FROM patients GROUP BY ward HAVING quantile_disc(age, [0.1, 0.9]) > 0

@@ -21,8 +21,8 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.grouping_sets import SET
 from probe_sql.sql.peel import has_parts_around, peeled
 from probe_sql.sql.relation import no_table
+from probe_sql.sql.scope import HOLE
 from probe_sql.sql.script import (
-    HOLE,
     OWN,
     Block,
     Hole,
@@ -230,7 +230,11 @@ class _Splitter:
         if len(self._blocks) == MOST_BLOCKS:
             raise Refused(f"the query has more than {MOST_BLOCKS} private blocks", span=span)
         if sum(1 for _ in node.walk()) > _MOST_NODES:
-            raise Refused("a private block is too large", fix="use fewer subqueries", span=span)
+            raise Refused(
+                "a private block is too large",
+                fix="write less: IN for a list of ORs, a name of WITH once",
+                span=span,
+            )
         number = len(self._blocks) + 1
         taken = name is None or normal_name(name) in {normal_name(b.name) for b in self._blocks}
         block = Block(number, f"block {number}" if taken else str(name), node, holes, span)

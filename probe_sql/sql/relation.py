@@ -17,7 +17,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.joins import Join, Joins, check_join
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scope import FromScope, Named, Released
+from probe_sql.sql.scope import HOLE, FromScope, Named, Released
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name, suggest
@@ -217,6 +217,8 @@ class Flattener:
             if isinstance(item, exp.Star):
                 check_parts(item, ("this",), self.source, "*")
                 for owner in scope.named.values():
+                    if owner.name.startswith(HOLE):
+                        continue  # a list of IN that is joined is nothing of FROM
                     for column in owner.columns():
                         if owner in scope.merged.get(normal_name(column), [])[1:]:
                             continue  # USING has it once

@@ -21,6 +21,7 @@ from probe_sql.types import Kind, SqlType
 
 MAX_WRITTEN = 200_000  # of all uses of derived columns in one SELECT together
 MAX_NODES = 2_000  # of a derived column with the definitions of all it uses
+HOLE = "probe_sql_hole_"  # and a number: what an outer query gives to a block
 BARE = "bare"  # on a clamped column: the column itself
 
 

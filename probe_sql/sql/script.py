@@ -15,7 +15,6 @@ from probe_sql.sql.source import Source
 OWN = "probe_sql_"
 BLOCK = "probe_sql_block_"  # and a number: the table of a block outside
 DECIDED = "probe_sql_decided"  # on a SELECT outside: what of HAVING is decided there
-HOLE = "probe_sql_hole_"  # and a number: what an outer query gives to a block
 
 
 @dataclass(frozen=True, slots=True)

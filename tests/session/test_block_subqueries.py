@@ -101,6 +101,19 @@ def test_subqueries_of_where_mean_what_they_mean_in_duckdb(database: Path, condi
         assert abs(n - exact.get(ward, 0)) <= 6, condition
 
 
+def test_a_list_is_no_column_of_a_star(database: Path) -> None:
+    """Lists of two subqueries inside each other were two columns of one name."""
+    inner = "SELECT * FROM patients WHERE age > 60 OR disease IN (SELECT 'flu')"
+    query = f"SELECT count(*) FROM (SELECT * FROM ({inner}) a WHERE ward IN (SELECT 'A')) b"
+    with duckdb.connect(str(database), read_only=True) as plain:
+        [(exact,)] = plain.sql(query).fetchall()
+    with seeded(database, 9) as db:
+        [(count,)] = ask(db, query, epsilon=4).rows
+        assert abs(count - exact) <= 6
+        with pytest.raises(SqlError, match="no column 'probe_sql_key'"):
+            db.sql(f"SELECT count(probe_sql_key) FROM ({inner}) a")
+
+
 def test_a_long_list_is_joined_and_not_written_out(database: Path) -> None:
     """An IN of so many written values is refused."""
     union = " UNION ALL ".join(f"SELECT a.cap * {i} AS v FROM diseases a" for i in range(1, 4))

@@ -30,6 +30,12 @@ AGGREGATES = [
     Case("SELECT count(*) FROM stays s JOIN (SELECT ward AS w FROM wards) p ON p.w = s.ward",
          "SELECT count(*) FROM stays s JOIN wards p ON p.ward = s.ward"),
     Case("SELECT count(*) FROM stays s, wards p"),
+    Case("SELECT count(*) FROM stays s JOIN wards w JOIN diseases d ON d.name = s.disease"
+         " ON w.ward = s.ward",
+         "SELECT count(*) FROM stays s JOIN wards w ON w.ward = s.ward JOIN diseases d"
+         " ON d.name = s.disease"),
+    Case("SELECT count(*) FROM stays WHERE " + "urgent OR " * 7000 + "urgent",
+         "SELECT count(*) FROM stays WHERE urgent IN (true)"),
     Case(ward("quantile_disc(age, 1.5) > 10"), ward("MAX(age) > 10")),
     Case(ward("quantile_disc(age, 0.33333333) > 10"), ward("quantile_disc(age, 0.333333) > 10")),
     Case(ward("quantile_disc(0.5, age) > 10"), ward("QUANTILE_DISC(age, 0.5) > 10")),

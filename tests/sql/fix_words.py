@@ -22,8 +22,6 @@ WORDS: Mapping[str, str] = {
     "sql/blocks.py: 'flatten it'": _RECURSION,
     "sql/reshape.py: 'flatten it'": _RECURSION,
     "scan/spark/engine.py: 'CAST them to DOUBLE first'": _LATER,
-    "sql/blocks.py: 'use fewer subqueries'": _LATER,
-    "sql/relation.py: 'write the joins one after another'": _LATER,
     "sql/text.py: 'check it against the dialect'": "the parser cannot say what is wrong",
     "sql/text.py: 'db.sql(query, [value, ...])'": _LATER,
     "sql/text.py: 'pass the SQL as a string'": _LATER,

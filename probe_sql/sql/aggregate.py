@@ -48,12 +48,10 @@ def _share(value: exp.Expr, written: exp.Expr, share: object) -> str:
     """What to write in place of this share of a quantile of `value`."""
     if isinstance(value, exp.Literal) and not isinstance(written, exp.Literal):
         return f"QUANTILE_DISC({text_of(written)}, {text_of(value)})"
-    if not isinstance(share, Fraction):
-        return f"write it as a number: QUANTILE_DISC({text_of(value)}, 0.5) is the median"
+    if not isinstance(share, Fraction) or share > 1:
+        return f"MAX({text_of(value)}) is the share 1, and 0.9 is 90 of 100"
     if share <= 0:
         return f"MIN({text_of(value)}) is the share 0"
-    if share > 1:
-        return f"MAX({text_of(value)}) is the share 1, and 0.9 is 90 of 100"
     return f"round it: {float(share):.6f}"
 
 

@@ -230,11 +230,7 @@ class _Splitter:
         if len(self._blocks) == MOST_BLOCKS:
             raise Refused(f"the query has more than {MOST_BLOCKS} private blocks", span=span)
         if sum(1 for _ in node.walk()) > _MOST_NODES:
-            raise Refused(
-                "a private block is too large",
-                fix="write less: IN for a list of ORs, a name of WITH once",
-                span=span,
-            )
+            raise Refused("a private block is too large", fix="write less: IN for ORs", span=span)
         number = len(self._blocks) + 1
         taken = name is None or normal_name(name) in {normal_name(b.name) for b in self._blocks}
         block = Block(number, f"block {number}" if taken else str(name), node, holes, span)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from probe_sql.answer import Answer
 from probe_sql.errors import ProbeError
 from probe_sql.policy import parse_policy
 from probe_sql.session import connect
@@ -50,6 +51,7 @@ def test_ten_thousand_released_keys_are_a_table(
             f" (SELECT zone FROM ({zones}) q WHERE n > {least})",
             epsilon=80.0,
         )
+        assert isinstance(answer, Answer)
         assert [row[0] for row in answer.rows] == [found]
         assert db.budget.spent == pytest.approx(answer.privacy.epsilon)
 

@@ -62,6 +62,15 @@ def test_an_answer_that_may_be_marked_is_announced() -> None:
     assert (said.fnr, said.fpr) == (0.03, None)
 
 
+@pytest.mark.parametrize("page", ["PRIVACY.md", "docs/algorithms.md"])
+def test_the_documents_say_whose_rows_the_rates_are_about(page: str) -> None:
+    written = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert "Where a person is protected, both rates are about" in written.replace("**", "")
+    said = text("probe", capped=True).removeprefix(text("probe"))
+    assert "the rows that the caps on one person keep" in said
+    assert "the rows that the caps on one person keep" in written
+
+
 @pytest.mark.parametrize(
     "page", ["README.md", "PRIVACY.md", "docs/algorithms.md", "docs/tutorial.md"]
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -172,6 +175,29 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     for value in (1, 2, 1, 3, 1, 2):
         assert recent.of(value, lambda value=value: make(value)) == value  # type: ignore[misc]
     assert made == [1, 2, 3, 2]
+
+
+@pytest.fixture
+def _fast_turns() -> Iterator[None]:
+    """Threads that are interrupted between nearly any two steps."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("_fast_turns")
+def test_threads_that_share_what_was_made_get_what_they_asked_for() -> None:
+    recent: Recent[int] = Recent(2)
+
+    def ask(seed: int) -> list[tuple[int, int]]:
+        keys = random.Random(seed).choices(range(4), k=20_000)
+        return [(key, recent.of(key, partial(int, key))) for key in keys]
+
+    with ThreadPoolExecutor(8) as pool:
+        given = [each for one in pool.map(ask, range(8)) for each in one]
+    assert all(key == made for key, made in given)
+    assert len(recent._kept) <= 2
 
 
 def test_what_could_not_be_made_is_made_again() -> None:

@@ -81,7 +81,14 @@ def read_schemas(source: Any, *, header: bool) -> tuple[Schemas, bool]:
     if untyped and not header:
         return {table: {} for table in layout(source, None).private}, True
     try:
-        return _opened(source), untyped
+        schemas = _opened(source)
+        if not schemas:
+            raise InterfaceError(
+                "the database has no table",
+                why="a policy says what may be asked of tables",
+                fix="make its tables and views first, or name another database",
+            )
+        return schemas, untyped
     except OperationalError as error:
         if isinstance(files, Files) and files.format == "parquet" and len(files.paths) > 1:
             tables = _by_columns(files.paths)

@@ -113,7 +113,8 @@ def interview(source: Any, name: str, ask: Ask, say: Say, *, header: bool = Fals
         raise InterfaceError(
             f"the columns of {nameless} are not known",
             why="the first line of a CSV file was not read: it could be a row",
-            fix=f"say that it names the columns, init {name} --header, or draft: --draft",
+            fix=f"if that line names them, probe-sql init {name} --header; else a draft to fill in,"
+            f" probe-sql init {name} --draft",
         )
     return Interview(ask, say, schemas, untyped).policy(name)
 

@@ -46,11 +46,12 @@ class PeriodsPromise:
         if self.row is not None:
             yield f"a row loses at most {limit(self.row)}: {odds(self.row)}"
         if self.person is not None:
-            total = limit(self.number * self.epsilon)
-            less = "" if self.person < self.whole else f", of which [budget] allows {self.person:g}"
+            total = self.number * self.epsilon
+            within = math.isclose(total, self.person)
+            less = "" if within else f", of which [budget] allows {self.person:g}"
             yield (
-                f"a person with rows in every {self.every} loses at most {total}, the sum over the "
-                f"{self.every}s{less}: {odds(self.person)}"
+                f"a person with rows in every {self.every} loses at most {limit(total)}, the sum"
+                f" over the {self.every}s{less}: {odds(self.person)}"
             )
 
 

@@ -220,6 +220,12 @@ def test_any_answers_end_in_a_sound_policy() -> None:
 def test_a_table_of_nobody_and_a_file_without_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InterfaceError, match="no table is about people"):
         Interview(lambda _: "none", lambda _: None, SCHEMAS).policy("x")
+    empty = str(tmp_path / "empty.duckdb")
+    duckdb.connect(empty).close()
+    with pytest.raises(InterfaceError, match="the database has no table"):
+        draft(empty)
+    with pytest.raises(InterfaceError, match="the database has no table"):
+        interview(empty, "e", lambda _: "", lambda _: None)
     path = tmp_path / "v.csv"
     path.write_text(f"{CANARY},3\n", encoding="utf-8")
     with pytest.raises(InterfaceError) as refusal:

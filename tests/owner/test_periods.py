@@ -60,6 +60,14 @@ def test_the_sum_over_the_declared_periods(
     assert promise is not None
     assert (promise.number, promise.names) == (12, "2024-01 to 2024-12")
     assert (promise.row, promise.person) == (row, person)
+    assert ("of which [budget] allows 20" in "".join(promise.lines())) == (person == 20)
+
+
+def test_a_budget_that_is_the_sum_is_said_once() -> None:
+    for whole, epsilon in ((24, 2), (3.6, 0.3), (8.4, 0.7)):
+        promise = periods_promise(parse_policy(policy(whole, epsilon, PERSON)))
+        assert promise is not None
+        assert "of which" not in "".join(promise.lines())
 
 
 def test_it_is_judged_by_what_one_person_can_lose() -> None:

@@ -164,5 +164,6 @@ def guarded_files(
     data = [] if is_remote(source) else [*source_marks(layout(source, rules))]
     found = [Path(policy), *data, *(path.with_name(path.name + ".bounded") for path in data)]
     ends = ("", ".anchor", ".bounded", ".content", ".users")
-    found += [book.with_name(book.name + end) for end in ends]
+    books = dict.fromkeys((book, Path(os.path.realpath(book))))  # its files lie where a link leads
+    found += [one.with_name(one.name + end) for one in books for end in ends]
     return tuple(path for path in found if path.exists())

@@ -53,6 +53,23 @@ def test_it_stays_shut_where_others_can_read_or_write_a_file(
         check_opening(opening(clinic))
 
 
+@pytest.mark.parametrize("end", ["", ".anchor", ".users"])
+def test_it_stays_shut_where_others_can_read_what_a_link_to_the_ledger_leads_to(
+    clinic: Path, end: str
+) -> None:
+    inner = clinic / "inner"
+    inner.mkdir(mode=0o700)
+    (clinic / "link").symlink_to(inner / "book")
+    for name in ("book", "book.anchor"):
+        (inner / name).touch(0o600)
+    users = clinic / "clinic.duckdb.ledger.users"
+    users.rename(inner / "book.users")
+    check_opening(opening(clinic, ledger=str(clinic / "link")))
+    (inner / f"book{end}").chmod(0o644)
+    with pytest.raises(OperationalError, match="by others"):
+        check_opening(opening(clinic, ledger=str(clinic / "link")))
+
+
 def test_it_stays_shut_where_others_can_read_bounded_tables(clinic: Path) -> None:
     (clinic / "clinic.duckdb.bounded").mkdir(mode=0o755)
     with pytest.raises(OperationalError, match="by others"):

@@ -97,9 +97,11 @@ def close(one: Answer, other: Answer, start: int = 0) -> bool:
 
 
 def test_values_are_those_of_duckdb(both: tuple[Connection, Connection]) -> None:
-    sql = "SELECT code, {} AS v FROM visits GROUP BY code ORDER BY code"
+    """Means and shares in groups that have rows: noise decides whether the others have one."""
+    sql = "SELECT code, {} AS v FROM visits GROUP BY code {} ORDER BY code"
     for value in VALUES:
-        engine, duckdb = (asked(db, sql.format(value)) for db in both)
+        groups = "" if value in FIRST else "HAVING code < 20"
+        engine, duckdb = (asked(db, sql.format(value, groups)) for db in both)
         assert close(engine, duckdb), value
         assert engine.rows[3][1] not in (None, 0)
 

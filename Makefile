@@ -27,10 +27,10 @@ RELEASE := $(VENV)/.release-installed
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
 	@echo "make test          run the fast tests"
-	@echo "make test-service  run the fast tests that start our server, a terminal, a browser or a notebook"
+	@echo "make test-service  run the fast tests of the command, and those that start our server, a browser, a notebook or processes"
 	@echo "make test-figures  run the fast tests of benchmarks and datasets"
 	@echo "make test-wheel    install the wheel where there is no compiler, and use it"
-	@echo "make test-engines  run the fast tests that need a PostgreSQL server or Spark"
+	@echo "make test-engines  run the fast tests of the engines, some of which need a PostgreSQL server or Spark"
 	@echo "make test-all      run every test, the slow ones too"
 	@echo "make mutants       change the code where privacy is computed, and see that a test fails"
 	@echo "make audit         attack the engine from outside, at full length (an hour or more)"
@@ -49,7 +49,7 @@ demo: $(RUNTIME)
 	@$(BIN)/probe-sql demo
 
 # Folders of which the marks would leave nothing are not even read.
-ELSEWHERE := $(addprefix --ignore=tests/,serve notebook benchmarks datasets)
+ELSEWHERE := $(addprefix --ignore=tests/,serve notebook cli engines outside benchmarks datasets)
 
 test: $(DEV)
 	@echo "==> fast tests"
@@ -57,9 +57,10 @@ test: $(DEV)
 	  $(ELSEWHERE) $(PYTEST_ARGS)
 
 test-service: $(DEV) $(CLIENTS)
-	@echo "==> fast tests of the server, the command in a terminal, browser and notebook"
+	@echo "==> fast tests of the command, the server, browser and notebook, and of processes"
 	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" \
-	  tests/serve tests/notebook tests/cli tests/owner $(PYTEST_ARGS)
+	  tests/serve tests/notebook tests/cli tests/owner tests/outside tests/session \
+	  tests/test_owners_story.py $(PYTEST_ARGS)
 
 test-figures: $(DEV)
 	@echo "==> fast tests of benchmarks and datasets"
@@ -70,7 +71,7 @@ test-wheel: $(DEV)
 	@$(BIN)/python -m pytest -q -n 0 -m "" tests/test_wheel.py $(PYTEST_ARGS)
 
 test-engines: $(DEV) $(ENGINES)
-	@echo "==> fast tests on PostgreSQL and Spark"
+	@echo "==> fast tests of the engines, on PostgreSQL and Spark too"
 	@$(BIN)/python -m pytest -q -n auto -m "engines and not slow" tests/engines $(PYTEST_ARGS)
 
 test-all: $(DEV) $(ENGINES) $(CLIENTS)

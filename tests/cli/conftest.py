@@ -1,4 +1,4 @@
-"""A clinic for every test."""
+"""A clinic for every test of the command."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ COMMON = (
     "hepatitis B", "influenza", "mononucleosis", "norovirus", "rotavirus", "shingles",
     "viral pneumonia",
 )  # fmt: skip
+
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder: `make test-service` runs them, `make test` does not."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.service)
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,6 @@ import pytest
 from probe_sql.cli.arguments import COMMANDS
 from tests.conftest import Run
 
-pytestmark = pytest.mark.service  # shells are started
-
 
 def script(run: Run, shell: str) -> str:
     ended = run("completions", shell)

@@ -11,8 +11,6 @@ import pytest
 
 from tests.cli.conftest import STEADY
 
-pytestmark = pytest.mark.service
-
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = ("duckdb", "numpy", "prompt_toolkit", "pyeda", "rich", "sqlglot", "sqlite3", "pygments")
 

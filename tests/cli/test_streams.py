@@ -19,8 +19,6 @@ from probe_sql.loss import Loss
 from probe_sql.session import connect
 from tests.cli.conftest import STEADY
 
-pytestmark = pytest.mark.service
-
 ROOT = Path(__file__).parent.parent.parent
 QUERY = f'query clinic.duckdb --analyst maria "{STEADY}"'
 

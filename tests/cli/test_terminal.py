@@ -13,8 +13,6 @@ from tests.cli.conftest import STEADY
 from tests.cli.terminal import Terminal
 from tests.examples.endless import LONG, endless
 
-pytestmark = pytest.mark.service
-
 PROMPT = r"probe> ?"
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests that need one, and who those are."""
+"""A PostgreSQL server for the tests that need one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the server: `make test-engines` runs it, `make test` does not."""
+    """Mark the tests of this folder: `make test-engines` runs them, `make test` does not."""
     for item in items:
-        here = item.path.is_relative_to(HERE)  # other folders have servers of their own
-        if here and "server" in getattr(item, "fixturenames", ()):
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.engines)
 
 

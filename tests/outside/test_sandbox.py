@@ -20,6 +20,8 @@ from probe_sql.outside.process import as_text
 from probe_sql.policy import Resources
 from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
 
+pytestmark = pytest.mark.service  # processes are started
+
 # As if the list of functions let them pass: the walls behind it must hold.
 DANGEROUS = (
     "read_text", "read_blob", "read_csv", "read_json", "query", "query_table", "glob", "pg_sleep",

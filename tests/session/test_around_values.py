@@ -20,6 +20,8 @@ from tests.audit.workbench import opened
 from tests.examples.policies import integers, one_table, within
 from tests.examples.sources import build
 
+pytestmark = pytest.mark.service  # processes are started
+
 GROUPS = 1500
 POLICY = one_table(
     "t", {"g": integers(1, GROUPS), "a": within(0, 100), "b": within(0, 20)}, per_query=50.0

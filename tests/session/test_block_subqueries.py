@@ -22,6 +22,8 @@ from probe_sql.sql.text import read
 from tests.examples.clinic import POLICY, build, seeded
 from tests.session.test_blocks import ask
 
+pytestmark = pytest.mark.service  # processes are started
+
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:

@@ -23,6 +23,8 @@ from probe_sql.policy import Resources, load_policy
 from probe_sql.session import Connection, Outline, connect, explain_only
 from tests.examples.clinic import POLICY, build, seeded
 
+pytestmark = pytest.mark.service  # processes are started
+
 WARDS = "SELECT ward, count(*) AS n FROM patients GROUP BY ward"
 EXACT = {"A": 673, "B": 673, "C": 673}
 

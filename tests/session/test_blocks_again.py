@@ -11,6 +11,8 @@ from probe_sql.session import connect
 from tests.examples.clinic import POLICY, build, seeded
 from tests.session.test_blocks import WARDS, ask
 
+pytestmark = pytest.mark.service  # processes are started
+
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:

@@ -12,6 +12,8 @@ from probe_sql.session import explain_only
 from tests.examples.clinic import build, seeded
 from tests.examples.hospital import policy
 
+pytestmark = pytest.mark.service  # processes are started
+
 TWO = (
     "SELECT * FROM (SELECT count(*) AS a FROM patients WHERE {}) x, "
     "(SELECT count(*) AS b FROM patients WHERE {}) y WITH ACCURACY (epsilon = 0.4)"

@@ -14,6 +14,8 @@ from probe_sql.session import connect
 from tests.examples.clinic import build, seeded
 from tests.session.test_blocks import WARDS, ask
 
+pytestmark = pytest.mark.service  # processes are started
+
 ZONES = 10_000
 POLICY = """
 [budget]

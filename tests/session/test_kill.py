@@ -15,6 +15,8 @@ from probe_sql.answer import Answer
 from tests.examples.clinic import QUERY, build, seeded
 from tests.session.worker import TWO
 
+pytestmark = pytest.mark.service  # processes are started
+
 ROOT = Path(__file__).parent.parent.parent
 POINTS = [point for point in faults.POINTS if not point.startswith("ledger.create")]
 UNCHARGED = {"ledger.reserve.before", "ledger.reserve.inserted"}

@@ -10,6 +10,8 @@ from probe_sql import Answer
 from probe_sql.session import Connection, connect
 from tests.session.meaning import Exact, Queries, build, table
 
+pytestmark = pytest.mark.service  # processes are started
+
 # Found by the random queries below and by hand: each gave another answer once, or was refused.
 NONE = "(SELECT max(beds) FROM wards WHERE beds > 1000)"  # NULL
 COUNTED = "SELECT lvl, count(*) AS n FROM stays GROUP BY lvl HAVING "

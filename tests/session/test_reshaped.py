@@ -14,6 +14,8 @@ from probe_sql.errors import ProbeError
 from probe_sql.session import Connection, Outline, connect
 from tests.examples.policies import one_table
 
+pytestmark = pytest.mark.service  # processes are started
+
 POLICY = one_table(
     "stays",
     """

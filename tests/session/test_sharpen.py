@@ -25,6 +25,8 @@ from probe_sql.vault.noise import NOISE_LIMIT
 
 from .again import ask, rules
 
+pytestmark = pytest.mark.service  # processes are started
+
 COUNTS = "SELECT ward, count(*) AS n FROM patients GROUP BY ward"
 SUMS = "SELECT ward, sum(age * 1e0) AS s FROM patients GROUP BY ward"  # a sensitivity of 1,966,080
 MEANS = "SELECT ward, avg(age) AS years FROM patients GROUP BY ward"

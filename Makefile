@@ -22,12 +22,13 @@ RELEASE := $(VENV)/.release-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-service test-figures test-wheel test-engines test-all audit mutants experiments site release lint format vendor clean
+.PHONY: help demo test test-service test-clients test-figures test-wheel test-engines test-all audit mutants experiments site release lint format vendor clean
 
 help:
 	@echo "make demo          build a small clinic and ask it a private query"
 	@echo "make test          run the fast tests"
 	@echo "make test-service  run the fast tests of the command, and those that start our server, a browser, a notebook or processes"
+	@echo "make test-clients  run the slow tests of the server's clients, JDBC among them"
 	@echo "make test-figures  run the fast tests of benchmarks and datasets"
 	@echo "make test-wheel    install the wheel where there is no compiler, and use it"
 	@echo "make test-engines  run the fast tests of the engines, some of which need a PostgreSQL server or Spark"
@@ -61,6 +62,10 @@ test-service: $(DEV) $(CLIENTS)
 	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" \
 	  tests/serve tests/notebook tests/cli tests/owner tests/outside tests/session \
 	  tests/test_owners_story.py $(PYTEST_ARGS)
+
+test-clients: $(DEV) $(CLIENTS)
+	@echo "==> slow tests of the server's clients"
+	@$(BIN)/python -m pytest -q -n 0 -m slow tests/serve/test_clients.py $(PYTEST_ARGS)
 
 test-figures: $(DEV)
 	@echo "==> fast tests of benchmarks and datasets"

@@ -39,7 +39,7 @@ def test_ci_is_executable_and_runs_tests_then_lint() -> None:
     assert commands == [
         "make test",
         "make test-service",
-        'make test-service PYTEST_ARGS="-m slow tests/serve/test_clients.py"',
+        "make test-clients",
         "make test-figures",
         "make test-wheel",
         "make test-engines",

@@ -7,7 +7,7 @@ alignment and what is cut off; escaping is `text`'s.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TextIO
@@ -89,7 +89,7 @@ def html_lines(grid: Grid, *, most: int | None = None, drawings: Sequence[str] =
         *(["<th></th>"] if drawings else []),
         "</tr></thead><tbody>",
         *(
-            f"<tr>{_html_cells(row)}{drawn}</tr>"
+            f"<tr>{''.join(f'<td>{in_html(cell)}</td>' for cell in row)}{drawn}</tr>"
             for row, drawn in zip(grid.shown[:most], last, strict=False)
         ),
         "</tbody></table>",
@@ -110,10 +110,6 @@ def fitted(widths: Sequence[int], limit: int) -> list[int]:
     while sum(result) > room and max(result) > 3:
         result[result.index(max(result))] -= 1
     return result
-
-
-def _html_cells(row: Iterable[str]) -> str:
-    return "".join(f"<td>{in_html(cell)}</td>" for cell in row)
 
 
 def _left_out(grid: Grid, most: int | None) -> list[str]:

@@ -91,11 +91,8 @@ class Privacy:
             "number": self._number(),
             "sentence": self.sentence,
             "guarantee": self.guarantee,
-            "replay": self._replay(),
+            "replay": None if self.replay is None else asdict(self.replay),
         }
-
-    def _replay(self) -> dict[str, Any] | None:
-        return None if self.replay is None else asdict(self.replay)
 
     def _number(self) -> dict[str, Any] | None:
         """The one number that decided, the level at which the walk ended, and its balance S."""

@@ -18,7 +18,7 @@ from probe_sql.plan.tally import Engine
 from probe_sql.policy.model import PublicTable
 from probe_sql.policy.policy import Policy
 from probe_sql.sql.bind import bind
-from probe_sql.sql.bound import AggregateExpression, Call
+from probe_sql.sql.bound import Call
 from probe_sql.sql.fill import Given, filled, stand_in
 from probe_sql.sql.outer import check_outer, render_outer
 from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
@@ -224,7 +224,8 @@ def _columns(plan: Plan, open_: bool) -> tuple[Column, ...]:
             type_ = VARCHAR.name if known.kind in (Kind.OTHER, Kind.NULL) else known.name
         else:
             type_ = DOUBLE.name if open_ or not _whole(plan, index) else HUGEINT.name
-            if type_ == HUGEINT.name and _counts(output.aggregate):
+            counted = isinstance(output.aggregate, Call) and output.aggregate.function
+            if type_ == HUGEINT.name and counted in ("count", "count_distinct"):
                 type_ = BIGINT.name
         name = output.name
         while name.lower() in taken:
@@ -232,10 +233,6 @@ def _columns(plan: Plan, open_: bool) -> tuple[Column, ...]:
         taken.add(name.lower())
         columns.append(Column(name, type_))
     return tuple(columns)
-
-
-def _counts(aggregate: AggregateExpression | None) -> bool:
-    return isinstance(aggregate, Call) and aggregate.function in ("count", "count_distinct")
 
 
 def _whole(plan: Plan, output: int) -> bool:

@@ -123,7 +123,8 @@ class AnchorFile:
         """The anchor, None if there is no file; LedgerError if it is not an anchor."""
         for _ in range(_LOOKS):
             try:
-                text = self._text()
+                with open(self.path, "rb", buffering=0) as file:
+                    text = file.read()
             except (FileNotFoundError, NotADirectoryError):
                 return None
             except OSError:
@@ -134,10 +135,6 @@ class AnchorFile:
             if anchor is not None:
                 return anchor
         raise errors.DAMAGED_ANCHOR.error(self.path)
-
-    def _text(self) -> bytes:
-        with open(self.path, "rb", buffering=0) as file:
-            return file.read()
 
     def begin(self) -> None:
         """Put the anchor of a ledger about to be created here, unless there is one."""

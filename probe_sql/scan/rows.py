@@ -119,7 +119,7 @@ class Rows:
             return _count_if(exp.And(this=condition, expression=build.present(value)))
         assert argument is not None
         if tally.kind == "distinct":
-            value = _only(self._argument(argument), condition)
+            value = _only(self._column("x", net(argument.ast), argument.type), condition)
             return exp.Count(this=exp.Distinct(expressions=[value]))
         if tally.kind == "ranking":
             value, steps = self._clamped(tally)
@@ -230,9 +230,6 @@ class Rows:
 
     def _condition(self, scalar: Scalar) -> exp.Expr:
         return self._column("f", net(scalar.ast, self.light), BOOLEAN)
-
-    def _argument(self, scalar: Scalar) -> exp.Expr:
-        return self._column("x", net(scalar.ast), scalar.type)
 
     def _presence(self, scalar: Scalar) -> exp.Expr:
         """A column that is NULL where the value is; nothing else of it is asked."""

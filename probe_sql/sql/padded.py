@@ -56,7 +56,8 @@ def never_true(node: exp.Expr, missing: Callable[[exp.Column], bool]) -> bool:
 def without_padding(select: exp.Select, policy: Policy) -> None:
     """Make an inner join of an outer one that keeps public rows, where both count alike."""
     joins = select.args.get("joins") or []
-    private = [s for s in sources_of(select) if _private(s, policy)]
+    tables = [s for s in sources_of(select) if isinstance(s, exp.Table)]
+    private = [s for s in tables if policy.find_table(s.name) is not None]
     if len(private) != 1 or not joins or subqueries_of(select):
         return
     [table] = private
@@ -64,10 +65,6 @@ def without_padding(select: exp.Select, policy: Policy) -> None:
     if len(kept) == 1 and _same(select, table, policy):
         kept[0].set("side", None)
         kept[0].set("kind", None)
-
-
-def _private(source: exp.Expr, policy: Policy) -> bool:
-    return isinstance(source, exp.Table) and policy.find_table(source.name) is not None
 
 
 def _keeps(join: exp.Join, table: exp.Expr, select: exp.Select) -> bool:

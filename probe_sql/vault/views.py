@@ -81,7 +81,8 @@ class Catalogue:
     def _view(
         self, connection: duckdb.DuckDBPyConnection, table: TableName, above: set[TableName]
     ) -> str | None:
-        node = None if table in above else _selected(connection, self._sql(table))
+        sql = self.generated[table] if table in self.generated else self.views[table]
+        node = None if table in above else _selected(connection, sql)
         if node is None or any(node.get(part) for part in _EMPTY) or node["cte_map"]["map"]:
             return None
         source = self._from(connection, node["from_table"], above | {table}, table[0])
@@ -95,9 +96,6 @@ class Catalogue:
             node["where_clause"] = _tried(node["where_clause"])
         node["from_table"] = source
         return _text(connection, node)
-
-    def _sql(self, table: TableName) -> str:
-        return self.generated[table] if table in self.generated else self.views[table]
 
     def _from(
         self, connection: duckdb.DuckDBPyConnection, node: Node, above: set[TableName], schema: str

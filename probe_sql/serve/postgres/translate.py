@@ -253,10 +253,8 @@ class _Translation:
         if token.kind != "word" or not (before.upper in ("FROM", "JOIN", ",") or inside):
             return 0
         name = token.value
-        return self._put(f"pgc.{name}", 1) if name in _TABLES and self._in_from() else 0
-
-    def _in_from(self) -> bool:
-        return any(group.clause in ("FROM", "ON") for group in self._open[-3:])
+        in_from = any(group.clause in ("FROM", "ON") for group in self._open[-3:])
+        return self._put(f"pgc.{name}", 1) if name in _TABLES and in_from else 0
 
     def _list(self) -> int:
         """'{a,b}' is a list behind ANY and ALL, and where it is cast to one."""

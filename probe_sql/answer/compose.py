@@ -42,7 +42,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ShownValue:
     """A noisy value in SQL units and the half-width around it."""
 
     value: Fraction
@@ -249,7 +249,7 @@ def _measured(value: Any, margin: float | None) -> Cell:
     return Cell(value, margin, value)
 
 
-def _estimate(plan: Plan, linear: Linear, group: int, noisy: Noisy) -> Estimate | None:
+def _estimate(plan: Plan, linear: Linear, group: int, noisy: Noisy) -> ShownValue | None:
     """The noisy value of a linear form; None where this group was never drawn for it."""
     if linear.measure not in noisy:
         return None
@@ -261,7 +261,7 @@ def _estimate(plan: Plan, linear: Linear, group: int, noisy: Noisy) -> Estimate 
     confidence = plan.releases.confidence(linear.measure, plan.accuracy.confidence)
     width = Fraction(margin_of(epsilon, confidence, Fraction(1), delta))
     value = linear.factor * int(values[group]) + linear.offset
-    return Estimate(value, abs(linear.factor) * width)
+    return ShownValue(value, abs(linear.factor) * width)
 
 
 def _plain(value: Fraction) -> int | float:

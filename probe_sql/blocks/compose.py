@@ -9,7 +9,7 @@ from typing import Any
 from probe_sql.answer.content import Privacy
 from probe_sql.answer.values import Answer, Denied
 from probe_sql.blocks.program import Program, Step
-from probe_sql.blocks.sums import Source, listed
+from probe_sql.blocks.sums import AnsweredBlock, listed
 from probe_sql.loss import Loss
 from probe_sql.outside import Found
 from probe_sql.sql.lineage import Lineage
@@ -172,7 +172,7 @@ class _Branch:
 
     origins: tuple[Origin, ...]
     sources: tuple[Answer, ...]
-    summed: tuple[Source, ...]
+    summed: tuple[AnsweredBlock, ...]
 
 
 def _branch(program: Program, blocks: Mapping[int, Answer], lines: Lineage) -> _Branch:
@@ -189,7 +189,9 @@ def _branch(program: Program, blocks: Mapping[int, Answer], lines: Lineage) -> _
     steps = [by_table[table] for _, table in lines.sources]
     sources = tuple(blocks[step.block.number] for step in steps)
     pairs = zip(steps, sources, strict=True)
-    summed = tuple(Source(step.plan, source) for step, source in pairs) if lines.grouped else ()
+    summed = (
+        tuple(AnsweredBlock(step.plan, source) for step, source in pairs) if lines.grouped else ()
+    )
     return _Branch(origins, sources, summed)
 
 

@@ -11,17 +11,17 @@ from typing import Any
 from probe_sql.algorithms.intervals import amount_epsilon, sum_width
 from probe_sql.answer.values import Answer
 from probe_sql.plan.plan import Plan
-from probe_sql.sql.origins import Term
+from probe_sql.sql.origins import NoisyTerm
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AnsweredBlock:
     """A block that was answered: its plan and what it released."""
 
     plan: Plan
     answer: Answer
 
-    def summed(self, term: Term, rows: Sequence[int]) -> float | None:
+    def summed(self, term: NoisyTerm, rows: Sequence[int]) -> float | None:
         """The half-width of the sum, or average, of a column over `rows`, some perhaps several
         times.
 

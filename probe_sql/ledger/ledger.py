@@ -19,7 +19,7 @@ from probe_sql.ledger.answers import Answers
 from probe_sql.ledger.chain import OUTCOMES, PAID_IN_FULL, Hold, Open
 from probe_sql.ledger.heads import MovedError, Taken
 from probe_sql.ledger.kept import Note, Saving
-from probe_sql.ledger.locks import Presence, Turns, owns, system_user
+from probe_sql.ledger.locks import Presence, ScanTurns, owns, system_user
 from probe_sql.ledger.log import Log, storable
 from probe_sql.ledger.store import as_ledger_error
 from probe_sql.ledger.takeover import take_over
@@ -57,7 +57,7 @@ class Ledger:
         self._in_force = in_force
         self._log = Log(path, self._now)
         self._presence = Presence(self._log.path, self._log.mode)
-        self._turns = Turns(self._log.path, self._log.mode)
+        self._turns = ScanTurns(self._log.path, self._log.mode)
         self._user = storable(system_user())
         self.created = False
         self._reuse = reuse

@@ -107,7 +107,7 @@ class Presence:
         return self._ledger.with_name(f"{self._ledger.name}.{name}.lock")
 
 
-class Turns:
+class ScanTurns:
     """Lets scans run side by side, or one alone, which waits for others and holds up new ones."""
 
     def __init__(self, ledger: Path, mode: int) -> None:
@@ -135,7 +135,7 @@ class Turns:
             yield held
 
 
-class Hold:
+class FileHold:
     """A lock on the ledger's file, beside SQLite's own, for as long as one connection is open.
 
     Privacy: closing any descriptor of a file drops the locks that SQLite has on it, of all of the

@@ -16,7 +16,7 @@ from probe_sql.errors import LedgerError
 from probe_sql.ledger import errors
 from probe_sql.ledger.anchors import draft_of
 from probe_sql.ledger.chain import SNAPSHOT_EVERY, Row
-from probe_sql.ledger.locks import Hold
+from probe_sql.ledger.locks import FileHold
 from probe_sql.ledger.schema import SCHEMA, VERSION
 
 BUSY_SECONDS = 30.0
@@ -50,7 +50,7 @@ class Store:
         self._mode = mode
         self.lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._hold: Hold | None = None
+        self._hold: FileHold | None = None
         self._durable: bool | None = None  # as the connection was told last
         _stores.add(self)
 
@@ -221,7 +221,7 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            hold = Hold(self.path)
+            hold = FileHold(self.path)
             try:
                 self._connection = self._opened(hold)
             except BaseException:
@@ -230,7 +230,7 @@ class Store:
             self._hold = hold
         return self._connection
 
-    def _opened(self, hold: Hold) -> sqlite3.Connection:
+    def _opened(self, hold: FileHold) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode=rw",
             uri=True,

@@ -50,7 +50,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class AtomOrigin:
     """What an atom was in SQL: the facts beside it that only a plan reads.
 
     `threshold` is where that of each group comes from, if the query does not tell it. `line` is
@@ -75,7 +75,7 @@ class Normaliser:
     tallies: list[Tally] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
     atoms: list[Atom] = field(default_factory=list)
-    origins: list[Origin] = field(default_factory=list)
+    origins: list[AtomOrigin] = field(default_factory=list)
     apart: Apart = field(default_factory=Apart)
     rankings: list[Tally] = field(default_factory=list)
     ranks: list[Rank] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Normaliser:
             known, public = (threshold, None) if isinstance(threshold, int) else (OPEN, threshold)
             size = self._range(text, measure, known)
             self.atoms.append(Atom(f"Q{number + 1}", index, sign, known, measure.delta, size))
-            self.origins.append(Origin(text, half_line, public, note, line))
+            self.origins.append(AtomOrigin(text, half_line, public, note, line))
         return found
 
     def _range(self, text: str, measure: Measure, threshold: int | Ints) -> float:

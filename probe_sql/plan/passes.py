@@ -43,7 +43,7 @@ EVERYTHING = GroupKey("", _ONE, ListKeys((1,)), "", _ONE.type, identity=True, st
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class MeasuredAggregate:
     """An aggregate as the analyst wrote it, and the measures that decide its atoms."""
 
     text: str
@@ -87,13 +87,13 @@ class Draft:
         return Task(0, tuple(self.written.atoms), self.original, self.accuracy)
 
     @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
+    def aggregates(self) -> tuple[MeasuredAggregate, ...]:
         """The aggregates that HAVING still reads, each with its measures."""
         found: dict[str, dict[int, None]] = {}
         for atom in self.kept.atoms:
             for text in self.kept.measures[atom.measure].aggregates:
                 found.setdefault(text, {})[atom.measure] = None
-        return tuple(Aggregate(text, tuple(members)) for text, members in found.items())
+        return tuple(MeasuredAggregate(text, tuple(members)) for text, members in found.items())
 
 
 def drafted(query: BoundQuery, accuracy: Accuracy) -> Draft:

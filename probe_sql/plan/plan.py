@@ -36,8 +36,8 @@ from probe_sql.measuring import (
 from probe_sql.options import agreed, updated
 from probe_sql.plan import identity
 from probe_sql.plan.identity import Surroundings
-from probe_sql.plan.normal import Measure, Origin
-from probe_sql.plan.passes import Aggregate, drafted
+from probe_sql.plan.normal import AtomOrigin, Measure
+from probe_sql.plan.passes import MeasuredAggregate, drafted
 from probe_sql.plan.paying import Paid, find_paid, narrowed, walls
 from probe_sql.plan.peeling import find_peel
 from probe_sql.plan.release import Releases
@@ -62,8 +62,8 @@ class Plan:
     query: BoundQuery
     accuracy: Accuracy
     atoms: tuple[Atom, ...]
-    origins: tuple[Origin, ...]
-    aggregates: tuple[Aggregate, ...]
+    origins: tuple[AtomOrigin, ...]
+    aggregates: tuple[MeasuredAggregate, ...]
     measures: tuple[Measure, ...]
     minimised: Minimised
     scan: Scan

@@ -15,7 +15,7 @@ from sqlglot import exp
 from probe_sql.errors import Refused
 from probe_sql.scan.expression_types import ExpressionTypes
 from probe_sql.scan.rows import TRY
-from probe_sql.sql.forms.call import Call, Form
+from probe_sql.sql.forms.call import EngineCall, Form
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.functions.arguments import Want
 from probe_sql.sql.functions.row import Row
@@ -100,7 +100,7 @@ class Translator(ABC):
             for index, value in enumerate(node.expressions)
         ]
         types = [self.kinds.of(value) for value in node.expressions]
-        return form(Call(name, values, types, self.refused))
+        return form(EngineCall(name, values, types, self.refused))
 
     def tried(self, node: exp.Anonymous) -> exp.Expr:
         """Translate what stands inside of DuckDB's TRY; the translation is total by itself.

@@ -22,7 +22,7 @@ from probe_sql.serve.guest import Guest, Keys, Means
 from probe_sql.serve.limits import Limits
 from probe_sql.serve.log import Log
 from probe_sql.serve.opening import Opening, check_opening, tls_context
-from probe_sql.serve.patience import CROWDED, Patience, Refused
+from probe_sql.serve.patience import CROWDED, Patience, WrongPassword
 from probe_sql.serve.turns import Lane, Turns
 from probe_sql.serve.users import Users, Verifier, beside, normal, read_users
 from probe_sql.session import Connection, Entry
@@ -182,7 +182,7 @@ class House:
         async with self._patience.turn(user, address, present):
             try:
                 yield
-            except Refused:
+            except WrongPassword:
                 self._patience.failed(user, address)
                 self.log("wrong password", user=user, address=address)
                 raise Complaint("28P01", WRONG) from None
@@ -209,7 +209,7 @@ class House:
             ):
                 verifier = self.verifier(user)
                 if not await asyncio.to_thread(lambda: present() and verifier.fits(password)):
-                    raise Refused
+                    raise WrongPassword
                 self.confirm(user, verifier)
         except TimeoutError:
             raise Complaint("53300", CROWDED, fix="try again later") from None

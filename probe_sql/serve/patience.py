@@ -15,7 +15,7 @@ from probe_sql.serve.complaints import Complaint
 CROWDED = "other attempts of this user are waited for"
 
 
-class Refused(Exception):
+class WrongPassword(Exception):
     """The password is not the user's, or the user is not known: which of them is not told."""
 
 

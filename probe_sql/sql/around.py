@@ -39,7 +39,7 @@ NAMES: dict[type[exp.Expr], str] = {**_UNARY, **_SEVERAL, exp.Round: "round"}
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class OutputValue:
     """The value of an output of the query, by its number."""
 
     output: int
@@ -61,7 +61,7 @@ class Around:
     digits: int = 0
 
 
-Derivation = Released | Fixed | Around
+Derivation = OutputValue | Fixed | Around
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Known:
 
 def derived(tree: Derivation, known: Sequence[Known]) -> Known:
     """The value of a derivation; NULL where SQL has NULL, or where it is no finite number."""
-    if isinstance(tree, Released):
+    if isinstance(tree, OutputValue):
         return known[tree.output]
     if isinstance(tree, Fixed):
         return Known(tree.value, None if tree.value is None else (tree.value, tree.value))
@@ -104,7 +104,7 @@ def _released(tree: Derivation) -> bool:
     """Whether a derivation reads a released value."""
     if isinstance(tree, Around):
         return any(_released(part) for part in tree.arguments)
-    return isinstance(tree, Released)
+    return isinstance(tree, OutputValue)
 
 
 def _skipping(tree: Around, given: Sequence[Known]) -> list[Known]:

@@ -33,7 +33,7 @@ from probe_sql.sql.outputs import Outputs
 from probe_sql.sql.relation import Flattener, Relation, check_select
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scope import FromScope, Released, exact
+from probe_sql.sql.scope import FromScope, ReleasedTable, exact
 from probe_sql.sql.source import Source
 from probe_sql.sql.text import Statement, read, text_statement
 from probe_sql.sql.unsupported import check_parts
@@ -51,7 +51,7 @@ def bind_sql(sql: str, policy: Policy, parameters: Sequence[Any] = ()) -> BoundQ
 
 
 def bind(
-    statement: Statement, policy: Policy, released: Mapping[str, Released] | None = None
+    statement: Statement, policy: Policy, released: Mapping[str, ReleasedTable] | None = None
 ) -> BoundQuery:
     """Bind a parsed statement; `released` are tables of earlier answers, by the names it uses."""
     try:
@@ -66,7 +66,7 @@ def bind(
 class _Binder:
     statement: Statement
     policy: Policy
-    released: Mapping[str, Released]
+    released: Mapping[str, ReleasedTable]
 
     def query(self) -> BoundQuery:
         select, source = self.statement.select, self.statement.source

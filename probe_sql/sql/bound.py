@@ -140,7 +140,7 @@ class GroupKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class DoubtColumn:
     """How sure a column is: `part` is margin, low or high of output `of`, or certain."""
 
     part: str
@@ -162,7 +162,7 @@ class Output:
     aggregate: AggregateExpression | None = None
     derived: Derivation | None = None
     among: int = 1
-    doubt: Doubt | None = None
+    doubt: DoubtColumn | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from probe_sql.errors import Refused, SqlError
-from probe_sql.sql.bound import Doubt, Output
+from probe_sql.sql.bound import DoubtColumn, Output
 from probe_sql.sql.source import Source
 from probe_sql.text import normal_name
 
@@ -45,7 +45,7 @@ def bind_doubt(
                 instead="certain()",
                 span=source.span(node),
             )
-        return Output(name, "doubt", doubt=Doubt(part))
+        return Output(name, "doubt", doubt=DoubtColumn(part))
     if len(node.expressions) != 1:
         raise SqlError(
             f"{part} takes one value of the SELECT list",
@@ -67,7 +67,7 @@ def bind_doubt(
                     fix="leave it out",
                     span=source.span(node),
                 )
-            return Output(name, "doubt", doubt=Doubt(part, index))
+            return Output(name, "doubt", doubt=DoubtColumn(part, index))
     shown = text_of(value)
     raise Refused(
         f"{part} is of a value that the SELECT list does not show",

@@ -22,7 +22,7 @@ from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.model import Column, PublicTable
 from probe_sql.sql import build
 from probe_sql.sql.scalar import cast_to
-from probe_sql.sql.scope import Released
+from probe_sql.sql.scope import ReleasedTable
 from probe_sql.sql.script import Block, Hole
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind, SqlType, parse_type
@@ -84,10 +84,10 @@ def _example(type_: str, hole: Hole) -> Any:
 
 def filled(
     block: Block, given: Mapping[str, Given], source: Source
-) -> tuple[exp.Select, dict[str, Released]]:
+) -> tuple[exp.Select, dict[str, ReleasedTable]]:
     """The block without holes, and the tables of what was released that it joins."""
     select = block.select.copy()
-    released: dict[str, Released] = {}
+    released: dict[str, ReleasedTable] = {}
     try:
         for hole in block.holes:
             if hole.kind == "value":
@@ -207,7 +207,7 @@ def _placed(new: exp.Expr, old: exp.Expr) -> exp.Expr:
 # --- lists and tables --------------------------------------------------------------------------
 
 
-def _fill_list(select: exp.Select, hole: Hole, given: Given) -> dict[str, Released]:
+def _fill_list(select: exp.Select, hole: Hole, given: Given) -> dict[str, ReleasedTable]:
     """`x IN (...)` as a join: at most one row of the list meets a private row.
 
     NULL follows SQL: `x IN` is NULL where x is, or where the list has a NULL and no match; it is
@@ -215,7 +215,7 @@ def _fill_list(select: exp.Select, hole: Hole, given: Given) -> dict[str, Releas
     """
     present = list(dict.fromkeys(value for value in given.values if value is not None))
     missing = len(present) < len(given.rows) and None in given.values
-    table: dict[str, Released] = {}
+    table: dict[str, ReleasedTable] = {}
     for holder in _holders(select, hole):
         membership = holder.parent
         assert isinstance(membership, exp.In)
@@ -270,7 +270,7 @@ def _fill_listed(membership: exp.In, values: Sequence[Any], hole: Hole, missing:
     membership.set("expressions", [literal(value, hole) for value in values])
 
 
-def _as_table(given: Given, hole: Hole) -> Released:
+def _as_table(given: Given, hole: Hole) -> ReleasedTable:
     if not given.key:
         raise Refused(
             "a block is joined with private rows on its group keys, and does not show them all",
@@ -283,7 +283,7 @@ def _as_table(given: Given, hole: Hole) -> Released:
     data = tuple(zip(*texts, strict=True)) if texts else tuple(() for _ in columns)
     named = hashlib.sha256(repr((given.columns, given.key, data)).encode()).hexdigest()[:24]
     table = PublicTable(f"{_RELEASED}{named}", given.key, columns)
-    return Released(table, data)
+    return ReleasedTable(table, data)
 
 
 def _known(type_: str, span: Span | None) -> SqlType:

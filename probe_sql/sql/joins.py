@@ -17,7 +17,7 @@ from probe_sql.policy.model import PublicTable
 from probe_sql.sql.compare import compare, joinable
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.scalar import UNKNOWN, Scalar
-from probe_sql.sql.scope import FromScope, Named, Released
+from probe_sql.sql.scope import FromScope, Named, ReleasedTable
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name
@@ -34,7 +34,7 @@ class Join:
     alias: str
     outer: bool
     on: tuple[tuple[str, Scalar], ...]  # key column, what it equals
-    released: Released | None = None
+    released: ReleasedTable | None = None
 
 
 @dataclass(slots=True, eq=False)

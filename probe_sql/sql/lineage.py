@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from probe_sql.sql.origins import DERIVED, EXACT, Origin, Term, added, number, times
+from probe_sql.sql.origins import DERIVED, EXACT, NoisyTerm, Origin, added, number, times
 from probe_sql.sql.script import BLOCK, aggregates
 from probe_sql.text import normal_name
 
@@ -283,7 +283,7 @@ class _Reader:
             if renamed or own:
                 return _Named(alias, {}, not block)
             origins_ = {
-                normal_name(name): Origin("linear", (Term(Fraction(1), index, at),))
+                normal_name(name): Origin("linear", (NoisyTerm(Fraction(1), index, at),))
                 if one
                 else EXACT
                 for at, (name, one) in enumerate(columns)

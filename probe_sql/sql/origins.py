@@ -12,7 +12,7 @@ from sqlglot import exp
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class NoisyTerm:
     """A number times a noisy value: column `column` of the block behind `source`.
 
     `summed`: times the sum of these values over the rows that are listed; `averaged`: divided by
@@ -34,12 +34,12 @@ class Origin:
     """
 
     kind: str  # 'exact' | 'linear' | 'derived'
-    terms: tuple[Term, ...] = ()
+    terms: tuple[NoisyTerm, ...] = ()
     offset: Fraction = Fraction(0)
     slack: Fraction = Fraction(0)
 
     @property
-    def plain(self) -> Term | None:
+    def plain(self) -> NoisyTerm | None:
         """The one value that is shown as it is."""
         bare = len(self.terms) == 1 and not self.offset and not self.slack
         return self.terms[0] if bare and self.terms[0].factor == 1 and not self.summed else None
@@ -90,5 +90,5 @@ def added(left: Origin | None, right: Origin | None, sign: Fraction) -> Origin |
     for term in (*left.terms, *right.terms):
         at = (term.source, term.column, term.summed, term.averaged)
         factors[at] = factors.get(at, Fraction(0)) + term.factor
-    terms = tuple(Term(factor, *at) for at, factor in factors.items() if factor)
+    terms = tuple(NoisyTerm(factor, *at) for at, factor in factors.items() if factor)
     return Origin("linear", terms, left.offset + right.offset, left.slack + right.slack)

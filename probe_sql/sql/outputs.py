@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from probe_sql.errors import Refused, SqlError
 from probe_sql.sql.aggregate import Aggregates, holds_aggregate, text_of
-from probe_sql.sql.around import NAMES, Around, Derivation, Fixed, Released
-from probe_sql.sql.bound import Call, Doubt, GroupKey, Order, Output
+from probe_sql.sql.around import NAMES, Around, Derivation, Fixed, OutputValue
+from probe_sql.sql.bound import Call, DoubtColumn, GroupKey, Order, Output
 from probe_sql.sql.doubt import CERTAIN, bind_doubt, is_doubt
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.functions.arguments import constant_integer
@@ -87,7 +87,7 @@ class Outputs:
             check_parts(ordered, ("this", "desc", "nulls_first"), self.source, "ORDER BY")
             descending, first = (bool(ordered.args.get(key)) for key in ("desc", "nulls_first"))
             target = self._target(ordered.this)
-            if self.all[target].doubt == Doubt(CERTAIN):
+            if self.all[target].doubt == DoubtColumn(CERTAIN):
                 raise Refused(
                     "ORDER BY cannot name certain()",
                     why="which groups are certain may depend on their order",
@@ -273,7 +273,7 @@ class Outputs:
                 )
             return Fixed(scalar.constant if isinstance(scalar.constant, Fraction) else None)
         if text_of(node) in indexes:
-            return Released(indexes[text_of(node)])
+            return OutputValue(indexes[text_of(node)])
         parts = tuple(self._tree(part, indexes) for part in _parts(node))
         if isinstance(node, exp.Cast):
             return Around("round", parts, self._cast_digits(node))

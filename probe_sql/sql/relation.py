@@ -17,7 +17,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.joins import Join, Joins, check_join
 from probe_sql.sql.scalar import Scalar
-from probe_sql.sql.scope import HOLE, FromScope, Named, Released
+from probe_sql.sql.scope import HOLE, FromScope, Named, ReleasedTable
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts
 from probe_sql.text import normal_name, suggest
@@ -86,7 +86,7 @@ class Flattener:
 
     policy: Policy
     source: Source
-    released: Mapping[str, Released] = field(default_factory=dict)
+    released: Mapping[str, ReleasedTable] = field(default_factory=dict)
     table: Table | None = None
     joins: list[Join] = field(default_factory=list)
     where: list[Scalar] = field(default_factory=list)

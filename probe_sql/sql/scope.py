@@ -26,7 +26,7 @@ BARE = "bare"  # on a clamped column: the column itself
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleasedTable:
     """A table of what was released before: public by then, so joined like any public table.
 
     `data` has a list of texts for each column. The name tells the content: equal names, equal rows.
@@ -44,7 +44,7 @@ class Named:
     base: Table | None = None
     public: tuple[PublicTable, str] | None = None  # with its alias in the scan
     derived: Mapping[str, tuple[exp.Expr, FromScope]] | None = None
-    released: Released | None = None  # the rows of `public`, where it is no policy's
+    released: ReleasedTable | None = None  # the rows of `public`, where it is no policy's
 
     def columns(self) -> list[str]:
         if self.base is not None:

@@ -26,7 +26,7 @@ from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.instance import Connection, Domain, Instance, Part, Texts, key_columns
+from probe_sql.vault.instance import Connection, Domain, Instance, PreparedScan, Texts, key_columns
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -273,7 +273,7 @@ class DuckDBBackend:
 
 
 def _counted(
-    instance: Instance, parts: Sequence[Part], domain: Domain, ranked: Sequence[str]
+    instance: Instance, parts: Sequence[PreparedScan], domain: Domain, ranked: Sequence[str]
 ) -> list[tuple[Ints, ...]]:
     """What each scan counted, and then each ranking.
 

@@ -50,7 +50,7 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PreparedScan:
     """A scan, and its light statement."""
 
     scan: Scan
@@ -161,7 +161,7 @@ class Instance:
         if size > MAX_GROUPS:
             raise refusals.TOO_MANY_GROUPS.error(size=size, most=MAX_GROUPS)
 
-    def parts(self, scan: Scan, fuse: bool, domain: Domain) -> list[Part]:
+    def parts(self, scan: Scan, fuse: bool, domain: Domain) -> list[PreparedScan]:
         """A scan as it is run: at once, or one for each measure."""
         scans = [] if not scan.measures else [scan] if fuse else separate(scan)
 
@@ -169,7 +169,7 @@ class Instance:
             return [render_scan(one, domain=domain.table) for one in scans]
 
         texts = self.texts.of(("scan", fuse, domain.table), scan, write)
-        return [Part(one, text) for one, text in zip(scans, texts, strict=True)]
+        return [PreparedScan(one, text) for one, text in zip(scans, texts, strict=True)]
 
     def listing(self, scan: Scan, chosen: str, domain: Domain) -> str:
         """Give the SQL for the keys of groups that a relation names."""

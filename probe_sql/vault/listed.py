@@ -21,7 +21,7 @@ from probe_sql.policy.kinds import show
 from probe_sql.policy.model import PublicTable
 from probe_sql.policy.names import dotted, find
 from probe_sql.policy.policy import Policy
-from probe_sql.sql.scope import Released
+from probe_sql.sql.scope import ReleasedTable
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault import refusals
 from probe_sql.vault.backend import Schemas
@@ -55,7 +55,7 @@ def make_list(connection: duckdb.DuckDBPyConnection, name: str, keys: ListKeys) 
         connection.unregister(_GIVEN)
 
 
-def make_released(connection: duckdb.DuckDBPyConnection, released: Released) -> None:
+def make_released(connection: duckdb.DuckDBPyConnection, released: ReleasedTable) -> None:
     """A temporary table with what was released before, in the types of its columns."""
     columns = list(released.table.columns.values())
     arrays = {

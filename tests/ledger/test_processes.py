@@ -13,7 +13,7 @@ import pytest
 
 from probe_sql.errors import BudgetExhausted, LedgerError
 from probe_sql.ledger import Ledger
-from probe_sql.ledger.locks import Hold
+from probe_sql.ledger.locks import FileHold
 from probe_sql.loss import Loss
 from probe_sql.policy.model import Budget
 
@@ -122,7 +122,7 @@ def test_the_last_to_close_removes_the_log(open_ledger: OpenLedger, path: Path) 
     second.close()
     assert not log.exists()
     status = path.stat()
-    assert (status.st_dev, status.st_ino) not in Hold._of
+    assert (status.st_dev, status.st_ino) not in FileHold._of
 
 
 def test_one_of_several_processes_creates_the_ledger(

@@ -16,7 +16,7 @@ from probe_sql.sql.around import (
     Derivation,
     Fixed,
     Known,
-    Released,
+    OutputValue,
     derived,
 )
 
@@ -25,9 +25,9 @@ _TWO = ("+", "-", "*", "/", "greatest", "least", "nullif", "coalesce")
 
 
 def trees(depth: int = 3) -> st.SearchStrategy[Derivation]:
-    leaf: st.SearchStrategy[Derivation] = st.sampled_from([Released(0), Released(1)]) | st.builds(
-        Fixed, st.integers(-5, 5)
-    )
+    leaf: st.SearchStrategy[Derivation] = st.sampled_from(
+        [OutputValue(0), OutputValue(1)]
+    ) | st.builds(Fixed, st.integers(-5, 5))
     if not depth:
         return leaf
     inner = trees(depth - 1)
@@ -68,7 +68,7 @@ def test_the_exact_result_lies_between_the_ends(
 
 def test_an_interval_that_is_too_narrow_is_seen() -> None:
     """The negative control: corners alone do not hold what turns at 0."""
-    tree = Around("abs", (Released(0),))
+    tree = Around("abs", (OutputValue(0),))
     ends = derived(tree, [Known(1.0, (-1.0, 3.0))]).ends
     assert ends == (0, 3.0)
     assert min(abs(-1.0), abs(3.0)) > 0  # what the corners would have said
@@ -98,7 +98,7 @@ def test_a_result_is_a_finite_number_or_null(tree: Derivation, expected: float |
 
 
 def test_a_divisor_that_may_be_zero_has_no_margin() -> None:
-    tree = Around("/", (Fixed(1), Released(0)))
+    tree = Around("/", (Fixed(1), OutputValue(0)))
     assert derived(tree, [Known(2, (-1, 5))]).ends is None
     assert derived(tree, [Known(2, (1, 5))]).ends == (0.2, 1.0)
 

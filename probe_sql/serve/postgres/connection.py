@@ -15,7 +15,7 @@ from probe_sql.errors import ProbeError
 from probe_sql.serve.complaints import Complaint, sqlstate
 from probe_sql.serve.guest import Guest
 from probe_sql.serve.house import House, Visit
-from probe_sql.serve.patience import Refused
+from probe_sql.serve.patience import WrongPassword
 from probe_sql.serve.postgres import messages as m
 from probe_sql.serve.postgres import types
 from probe_sql.serve.postgres.desk import Desk, Means
@@ -62,7 +62,7 @@ class Login:
             self._server.set_client_final(_ascii(body))
             return str(self._server.get_server_final()).encode()
         except (scramp.ScramException, ValueError):
-            raise Refused from None
+            raise WrongPassword from None
 
 
 def _ascii(data: bytes) -> str:

@@ -17,7 +17,7 @@ SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class EngineCall:
     """A call in a bound expression, with its arguments in the engine's terms already.
 
     Whole numbers and texts that must be written in the query are literals, as they were bound.
@@ -30,7 +30,7 @@ class Call:
 
 
 # Privacy: the form gives DuckDB's value for every row, or NULL where DuckDB does, and never fails.
-Form = Callable[[Call], exp.Expr]
+Form = Callable[[EngineCall], exp.Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class NoForm:
     why: str | None = None
     fix: str | None = None
 
-    def __call__(self, call: Call) -> exp.Expr:
+    def __call__(self, call: EngineCall) -> exp.Expr:
         raise call.refuse(f"the function {call.name}", self.why, self.fix)
 
 
-def same(call: Call) -> exp.Expr:
+def same(call: EngineCall) -> exp.Expr:
     """The engine's function of the same name."""
     return build.call(call.name, *call.values)
 

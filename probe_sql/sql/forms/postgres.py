@@ -9,7 +9,7 @@ from sqlglot import exp
 from probe_sql.sql.build import above, binary, call, text, whole
 from probe_sql.sql.forms import postgres_dates as dates
 from probe_sql.sql.forms import postgres_floats as floats
-from probe_sql.sql.forms.call import SPACES, Call, Form, NoForm
+from probe_sql.sql.forms.call import SPACES, EngineCall, Form, NoForm
 from probe_sql.sql.forms.postgres_build import binary_text, cast, integer
 from probe_sql.types import Kind, SqlType
 
@@ -23,13 +23,13 @@ logarithm = NoForm(
 )
 
 
-def extreme(given: Call) -> exp.Expr:
+def extreme(given: EngineCall) -> exp.Expr:
     """greatest and least, which skip NULLs on both engines; texts by their bytes."""
     pairs = zip(given.values, given.types, strict=True)
     return call(given.name, *[binary_text(v) if t.kind is Kind.TEXT else v for v, t in pairs])
 
 
-def rounded(given: Call) -> exp.Expr:
+def rounded(given: EngineCall) -> exp.Expr:
     """Half away from zero, to digits as DuckDB computes it."""
     if len(given.values) == 2:
         return floats.to_digits(given.values[0], whole(given.values[1]))
@@ -41,12 +41,12 @@ def trim(name: str) -> Form:
     return lambda given: call(name, given.values[0], text(SPACES))
 
 
-def side(given: Call) -> exp.Expr:
+def side(given: EngineCall) -> exp.Expr:
     """left and right, with a size that PostgreSQL can read."""
     return call(given.name, given.values[0], integer(min(whole(given.values[1]), _LONGEST)))
 
 
-def substring(given: Call) -> exp.Expr:
+def substring(given: EngineCall) -> exp.Expr:
     """Count from the end where the start is negative, backwards where the length is."""
     value, *numbers = given.values
     start, *rest = (whole(number) for number in numbers)
@@ -59,14 +59,14 @@ def substring(given: Call) -> exp.Expr:
     return call("substr", value, begin, *[integer(abs(size)) for size in rest])
 
 
-def ends_with(given: Call) -> exp.Expr:
+def ends_with(given: EngineCall) -> exp.Expr:
     """The end of the text, compared by its bytes."""
     value, ending = given.values
     end = call("right", value, call("length", ending))
     return exp.Paren(this=binary(exp.EQ, binary_text(end), ending))
 
 
-def contains(given: Call) -> exp.Expr:
+def contains(given: EngineCall) -> exp.Expr:
     """Whether the text holds the other."""
     return exp.Paren(this=above(by_bytes("strpos")(given), integer(0)))
 
@@ -76,18 +76,18 @@ def by_bytes(name: str) -> Form:
     return lambda given: call(name, binary_text(given.values[0]), *given.values[1:])
 
 
-def date_part(given: Call) -> exp.Expr:
+def date_part(given: EngineCall) -> exp.Expr:
     """A part of a date, whose calendar is longer than that of timestamps."""
     part, value = given.values
     return dates.part(part.name, value, given.types[1].kind is Kind.DATE)
 
 
-def date_trunc(given: Call) -> exp.Expr:
+def date_trunc(given: EngineCall) -> exp.Expr:
     """The first moment of a unit."""
     return dates.trunc(given.values[0].name, given.values[1])
 
 
-def date_diff(given: Call) -> exp.Expr:
+def date_diff(given: EngineCall) -> exp.Expr:
     """Boundaries between two moments."""
     return dates.diff(given.values[0].name, *given.values[1:])
 
@@ -95,12 +95,12 @@ def date_diff(given: Call) -> exp.Expr:
 # --- what scans call by themselves ---------------------------------------------------------
 
 
-def hashed(given: Call) -> exp.Expr:
+def hashed(given: EngineCall) -> exp.Expr:
     """A hash of the values' texts, which the session's settings fix."""
     return call("hashtextextended", _listed(given.values, given.types), integer(0))
 
 
-def listed_row(given: Call) -> exp.Expr:
+def listed_row(given: EngineCall) -> exp.Expr:
     """A hash, then the values in their text forms: what ties is the same."""
     first, *rest = given.values
     return exp.Tuple(expressions=[first, _listed(rest, given.types[1:])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from probe_sql.sql.build import call, case, longer, text, whole
-from probe_sql.sql.forms.call import SPACES, Call, Form, NoForm, Refuse
+from probe_sql.sql.forms.call import SPACES, EngineCall, Form, NoForm, Refuse
 from probe_sql.sql.forms.spark_build import cast, double
 from probe_sql.types import Kind
 
@@ -49,7 +49,7 @@ def again(node: exp.Expr, refuse: Refuse) -> exp.Expr:
 def repeating(form: Form) -> Form:
     """A form that writes its arguments down more than once."""
 
-    def checked(given: Call) -> exp.Expr:
+    def checked(given: EngineCall) -> exp.Expr:
         for value in given.values:
             again(value, given.refuse)
         return form(given)
@@ -60,13 +60,13 @@ def repeating(form: Form) -> Form:
 # --- numbers -----------------------------------------------------------------------------
 
 
-def sign(given: Call) -> exp.Expr:
+def sign(given: EngineCall) -> exp.Expr:
     """0 for NaN."""
     return cast(call("SIGNUM", call("NANVL", given.values[0], double(0.0))), "BIGINT")
 
 
 @repeating
-def floor(given: Call) -> exp.Expr:
+def floor(given: EngineCall) -> exp.Expr:
     """Round down to a DOUBLE: Spark's own gives a BIGINT, which saturates."""
     near = call("RINT", given.values[0])
     above = exp.Paren(this=exp.GT(this=near.copy(), expression=_operand(given.values[0])))
@@ -74,7 +74,7 @@ def floor(given: Call) -> exp.Expr:
 
 
 @repeating
-def ceil(given: Call) -> exp.Expr:
+def ceil(given: EngineCall) -> exp.Expr:
     """Round up to a DOUBLE, too."""
     near = call("RINT", given.values[0])
     below = exp.Paren(this=exp.LT(this=near.copy(), expression=_operand(given.values[0])))
@@ -82,7 +82,7 @@ def ceil(given: Call) -> exp.Expr:
 
 
 @repeating
-def rounded(given: Call) -> exp.Expr:
+def rounded(given: EngineCall) -> exp.Expr:
     """Half away from zero; to digits as DuckDB computes it: in powers of ten, as DOUBLE."""
     if len(given.values) == 1:
         return call("ROUND", given.values[0])
@@ -112,7 +112,7 @@ def trim(position: str) -> Form:
     return lambda given: exp.Trim(this=given.values[0], expression=text(SPACES), position=position)
 
 
-def substring(given: Call) -> exp.Expr:
+def substring(given: EngineCall) -> exp.Expr:
     """A part of a text; one before its first character is taken as DuckDB takes it."""
     start = whole(given.values[1])
     size = whole(given.values[2]) if len(given.values) == 3 else None
@@ -132,7 +132,7 @@ def substring(given: Call) -> exp.Expr:
     return call("SUBSTRING", given.values[0], *arguments)
 
 
-def side(given: Call) -> exp.Expr:
+def side(given: EngineCall) -> exp.Expr:
     """left and right, with a size that Spark can read."""
     size = _int(min(whole(given.values[1]), _MOST_CHARACTERS))
     return call(given.name.upper(), given.values[0], size)
@@ -147,7 +147,7 @@ _PARTS = {
 
 
 @repeating
-def date_part(given: Call) -> exp.Expr:
+def date_part(given: EngineCall) -> exp.Expr:
     """A part of a date or timestamp as BIGINT."""
     part, value = given.values[0].name, given.values[1]
     if part in ("hour", "minute", "second") and given.types[1].kind is Kind.DATE:
@@ -169,7 +169,7 @@ _TRUNCATIONS = {"week": "WEEK", "month": "MM", "quarter": "QUARTER", "year": "YE
 
 
 @repeating
-def date_trunc(given: Call) -> exp.Expr:
+def date_trunc(given: EngineCall) -> exp.Expr:
     """A timestamp; the first hours of Spark's, which DuckDB does not have, become NULL."""
     part = given.values[0].name
     first = cast(text(_FIRST_DAY), "TIMESTAMP_NTZ")
@@ -185,7 +185,7 @@ def date_trunc(given: Call) -> exp.Expr:
 
 
 @repeating
-def date_diff(given: Call) -> exp.Expr:
+def date_diff(given: EngineCall) -> exp.Expr:
     """Boundaries crossed, as DuckDB counts them; weeks are sevens of days."""
     part, first, last = given.values[0].name, given.values[1], given.values[2]
     if part in ("day", "week"):

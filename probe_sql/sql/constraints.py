@@ -123,7 +123,9 @@ def _never(node: exp.Expr) -> bool:
     if left == right:
         return isinstance(node, exp.NEQ | exp.LT | exp.GT)
     value, fact = _literal(left), _fact(node)
-    return value is not None and fact is not None and not fact[1].meets(one_of(value))
+    if value is None or _literal(right) is None or fact is None:
+        return False  # of a column, or of what is no plain constant
+    return not fact[1].meets(one_of(value))
 
 
 def _is_null(node: exp.Expr) -> bool:

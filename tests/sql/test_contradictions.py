@@ -28,7 +28,8 @@ PARTS = (
     "x IS NOT NULL", "NOT x > 1", "x <> x", "x = NULL", "1 = 0", "1 = 1", "NULL", "FALSE", "TRUE",
     "NOT TRUE", "'a' = 'b'", "s = 'a'", "s IN ('b', 'c')", "s IS NULL", "s < 'b'", "b", "NOT b",
     "b = FALSE", "k = 2", "k > 3", "k IN (0, 4)", "k BETWEEN 3 AND 1", "(x > 2 OR FALSE)",
-    "(FALSE OR NULL)", "x = k", "x + 0 = 1", "CAST(s AS INTEGER) = 1",
+    "(FALSE OR NULL)", "x = k", "x + 0 = 1", "CAST(s AS INTEGER) = 1", "1 < x", "1 > x", "'b' > s",
+    "2 >= k", "1 <> x", "2 > 3", "3 > 2",
 )  # fmt: skip
 
 
@@ -49,8 +50,12 @@ def test_what_no_row_passes_is_seen(where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", ["age > 200", "age > 5", "ward = 'A'", "TRUE", "disease = 'none of them'", "1 = 1"]
-)
+    "where",
+    [
+        "age > 200", "age > 5", "ward = 'A'", "TRUE", "disease = 'none of them'", "1 = 1",
+        "30 > age", "30 < age", "'A' < ward", "2 < 3",
+    ],
+)  # fmt: skip
 def test_what_only_the_data_tell_is_not(where: str) -> None:
     """A row may lie outside of the bounds: they are declared, and WHERE reads it as it is."""
     assert not planned(where).nobody

@@ -17,6 +17,7 @@ from probe_sql import arguments
 from probe_sql.answer.content import Row
 from probe_sql.answer.values import Answer, Denied
 from probe_sql.errors import InterfaceError, NotSupportedError
+from probe_sql.ledger import Entries
 
 
 class TypeObject:
@@ -86,6 +87,14 @@ class CommonConnection(ABC):
         self, query: str, parameters: Sequence[Any] | None = (), **accuracy: Any
     ) -> Answer | Explained:
         """Answer a query, or explain it."""
+
+    @abstractmethod
+    def ledger(self) -> Entries:
+        """What this analyst asked, when, and what it cost; never a result."""
+
+    def saved(self) -> Entries:
+        """What this analyst asked whose answer is kept: asking it again is free."""
+        return Entries(entry for entry in self.ledger() if entry.saved)
 
     @abstractmethod
     def close(self) -> None:

@@ -34,6 +34,7 @@ from probe_sql.plan.plan import Plan
 from probe_sql.policy import Policy
 from probe_sql.recent import Recent
 from probe_sql.sql.script import Script
+from probe_sql.text import limit
 from probe_sql.vault.addresses import holds_secret
 from probe_sql.vault.memory import sealed
 from probe_sql.vault.refusals import WATCHED
@@ -213,8 +214,8 @@ class Connection(CommonConnection):
             raise plan.narrower(error)  # noqa: B904 - the same error, with what would work
         if release >= asked:
             raise SqlError(
-                f"the values of the SELECT list alone cost epsilon {release.epsilon:.4g}",
-                why=f"the query may spend {asked.epsilon:g}",
+                f"the values of the SELECT list alone cost epsilon {limit(release.epsilon)}",
+                why=f"the query may spend {limit(asked.epsilon)}",
                 fix="widen margin, lower confidence, or raise epsilon",
             )
 
@@ -309,10 +310,6 @@ class Connection(CommonConnection):
         """
         self._open()
         return Entries(self._database.ledger.own_entries(self.analyst))
-
-    def saved(self) -> Entries:
-        """What this analyst asked whose answer is kept: asking it again is free."""
-        return Entries(entry for entry in self.ledger() if entry.saved)
 
     @property
     def new_ledger(self) -> bool:

@@ -20,6 +20,7 @@ from probe_sql.ledger import STOPPED, Ledger, Receipt
 from probe_sql.loss import Loss
 from probe_sql.measuring import Outcome, Task
 from probe_sql.plan.plan import Plan
+from probe_sql.text import price
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.meter import VaultMeter
 from probe_sql.vault.rehearsal import Rehearsal, WouldDraw
@@ -200,7 +201,7 @@ def _fail(
             return None  # it says already why the ledger would not go on
         raise
     if isinstance(error, ProbeError):
-        cost = f"the scan had begun, so it is charged: epsilon {charged.epsilon:.6g}"
+        cost = f"the scan had begun, so it is charged: epsilon {price(charged.epsilon)}"
         if ledger.stopped():
             cost += f"; {ledger.user!r} may not ask until the owner has looked"
         error.why = f"{error.why}; {cost}" if error.why else cost

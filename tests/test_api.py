@@ -25,6 +25,7 @@ from probe_sql.cursor import (
 )
 from probe_sql.loss import Loss
 from probe_sql.owner import build_demo
+from probe_sql.policy import Policy
 from probe_sql.remote import RemoteExplanation
 from probe_sql.session import Connection, Explanation
 from tests.cli.conftest import COMMON, STEADY
@@ -116,7 +117,7 @@ def test_a_denial_never_looks_like_an_empty_answer(
     assert isinstance(denied, Denied)
     assert (denied.status, denied.rows) == ("denied", ())
     method = getattr(denied, use.__name__, None)
-    with pytest.raises(probe_sql.OperationalError, match="the query was denied: epsilon = 1e-06"):
+    with pytest.raises(probe_sql.OperationalError, match=r"denied: ε < 0\.001 was not"):
         method() if method else use(denied)
     assert copy.copy(denied) == denied
     assert pickle.loads(pickle.dumps(denied)) == denied
@@ -135,10 +136,58 @@ def test_explaining_is_free_and_says_so_in_both_ways(db: Connection) -> None:
     assert db.ledger() == ()
 
 
+def test_what_was_asked_is_listed_and_what_is_kept_is_saved(db: Connection) -> None:
+    assert db.saved() == db.ledger() == ()
+    answered(db, STEADY)
+    denied = db.sql(STEADY.replace("2000", "2001"), epsilon=1e-6)
+    assert denied.status == "denied"  # type: ignore[union-attr]
+    answered(db, STEADY)
+    [entry] = db.saved()
+    assert entry in db.ledger()
+    assert (entry.analyst, entry.sql, entry.outcome) == ("maria", STEADY, "answered")
+    assert (entry.saved, entry.replays) == (True, 1)
+    assert entry.replayed is not None
+    assert entry.charged == pytest.approx(db.budget.spent)
+    assert "again 1" in str(db.saved())
+    assert "<td>answered, again 1</td>" in db.saved()._repr_html_()
+
+
+def test_the_policy_says_what_can_be_asked(db: Connection) -> None:
+    policy = db.policy
+    assert isinstance(policy, Policy)
+    assert policy.budget.epsilon == db.budget.total == 10
+    assert policy.budget.analysts["maria"] == db.budget.analyst_total == 4
+    assert policy.accuracy().fdr == 0.1
+    assert list(policy.tables) == ["patients"]
+    assert policy.column_type("patients", "age") == policy.tables["patients"].columns["age"].type
+    assert policy.tables["patients"].columns["age"].bounds == (0, 120)
+    assert policy.public["diseases"].key == ("name",)
+    assert "patients: one row is protected" in str(policy)
+    assert "1 private table" in policy._repr_html_()
+    assert set(db.catalogue.tables) == {*policy.tables, *policy.public}
+    assert db.key_values("patients", "ward") == ("A", "B", "C", "D")
+    assert db.budget.spent == 0
+
+
+def test_margins_and_ranges_are_given_by_name(db: Connection) -> None:
+    values = "SELECT ward, count(*) AS n, count_if(age > 60) AS old FROM patients GROUP BY ward"
+    answer = answered(db, values, margin={"n": 40, "old": "10% or 50 rows"}, epsilon=1)
+    assert [row[1] for row in answer.margins] == [pytest.approx(40)] * 4
+    with pytest.raises(probe_sql.ProgrammingError, match="margin"):
+        db.sql(values, margin={"nobody": 40})
+    with pytest.raises(probe_sql.ProgrammingError, match="margin"):
+        db.explain(values, margin={"n": "much"})
+    plain, hinted = (db.explain(STEADY, ranges={"count(*)": most}) for most in (900, 9))
+    assert [each.as_dict()["atoms"][0]["range"] for each in (plain, hinted)] == [900, 9]
+    with pytest.raises(probe_sql.ProgrammingError, match="range"):
+        db.explain(STEADY, ranges={"count(*)": -1})
+    assert len(db.ledger()) == 1
+
+
 def test_a_closed_connection_says_so(db: Connection) -> None:
     db.close()
     db.close()
-    for use in (lambda: db.sql(STEADY), lambda: db.budget, lambda: db.cursor()):
+    for use in (lambda: db.sql(STEADY), lambda: db.budget, lambda: db.cursor(), lambda: db.saved()):
         with pytest.raises(probe_sql.InterfaceError, match="closed"):
             use()
 

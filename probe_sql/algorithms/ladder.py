@@ -300,6 +300,6 @@ class _Run:
 
     def _denied(self, level: int) -> Outcome:
         """The denial that names what the next level would have taken, a lower bound."""
-        what = "the next level" if level else "the first level"
+        what = "The next step" if level else "The first step"
         prices = self._prices(self.levels.epsilon(level))
         return self.record.deny_budget(what, *prices, steps=len(self.record.trace))

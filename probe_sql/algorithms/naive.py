@@ -56,7 +56,7 @@ class Naive:
             (task.atoms[atom].measure, draw.epsilon, everyone) for atom, draw in first.items()
         ]
         if not meter.affordable(draws):
-            return record.deny_budget("the query", draws)
+            return record.deny_budget("The query", draws)
         holds: dict[int, Mask] = {}
         try:
             for atom, draw in first.items():
@@ -67,7 +67,7 @@ class Naive:
                     Step(name, 1, draw.region, draw.beta, draw.epsilon, task.groups)
                 )
         except OverBudget:
-            return record.deny_budget("the query", draws)
+            return record.deny_budget("The query", draws)
         returned = walk.value(task.formula, holds.__getitem__, task.groups)
         return record.answer(returned, self._promise(task.accuracy, task.capped))
 

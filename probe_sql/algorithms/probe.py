@@ -118,7 +118,7 @@ class _Run:
             return two
         estimate = estimate_result(self.readings.values(), two)
         if not estimate.fits(accuracy.other_bound):
-            return self.record.deny_rate(estimate, "after phase two")
+            return self.record.deny_rate(estimate, "after the second step")
         return self.record.answer(two, guarantees.two_sided(accuracy, self.task.capped), phases=2)
 
     def _atom(self, leaf: int) -> Atom:
@@ -139,7 +139,7 @@ class _Run:
         draws: list[Draw] = [
             (self._atom(leaf).measure, epsilon, groups[leaf]) for leaf, epsilon in epsilons.items()
         ]
-        title = f"phase {('one', 'two')[phase - 1]}"
+        title = f"The {('first', 'second')[phase - 1]} step"
         if not self.meter.affordable(draws):
             return self.record.deny_budget(title, draws)
         known, self.readings = self.readings, {}

@@ -160,7 +160,8 @@ class _Run:
                 drawn = self.record.draw(atom, epsilon, state.open)
             except OverBudget:
                 return self.record.deny_budget(
-                    f"step {step} of {spec.name}", [(spec.measure, epsilon, state.open)]
+                    "The next step" if self.record.trace else "The first step",
+                    [(spec.measure, epsilon, state.open)],
                 )
             before, state = state, _settle(state, drawn, share)
             reading = Reading(state.excess, state.positive, state.region, beta, 0.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from probe_sql.measuring import (
     Step,
     Task,
 )
+from probe_sql.text import limit, price
 
 _OPEN = " Some group may lie so near the line that only a large epsilon tells its side."
 
@@ -101,11 +104,11 @@ class Record:
         What they would have taken is all that is known: more may have been needed after them.
         """
         needed = self.meter.loss_after(draws, reveals)
-        accuracy = self.task.accuracy
+        accuracy, bound = self.task.accuracy, self.task.accuracy.epsilon
         marks = accuracy.algorithm in BEYOND and accuracy.on_exhausted == "deny"
         return self.deny(
-            f"epsilon = {accuracy.epsilon:.12g} was not enough: {what} needs"
-            f" {above(needed.epsilon, accuracy.epsilon)} in all, and more may follow."
+            f"ε {limit(bound)} was not enough. {what} needs {above(needed.epsilon, bound)}, and"
+            " more may follow."
             f"{_OPEN if marks else ''} Try {_remedies(accuracy, needed.epsilon, marks)}",
             limit="epsilon",
             needed=needed,
@@ -141,7 +144,7 @@ class Record:
 
 def _remedies(accuracy: Accuracy, needed: float, marks: bool) -> str:
     """What could be asked instead, in words of the query; none of it is sure to suffice."""
-    words = [f"epsilon = {up(max(2 * accuracy.epsilon, needed))}"]
+    words = [f"epsilon = {dearer(max(2 * accuracy.epsilon, needed))}"]
     if accuracy.fdr is not None:
         words.append(f"fdr = {min(0.5, 2 * accuracy.fdr):.6g}")
     if marks:
@@ -149,13 +152,18 @@ def _remedies(accuracy: Accuracy, needed: float, marks: bool) -> str:
     return ", or ".join(words)
 
 
-def above(number: float, bound: float) -> str:
-    """A number that is larger than `bound`, with so many digits that it can be seen."""
-    for digits in range(4, 17):
-        text = f"{number:.{digits}g}"
-        if float(text) > bound:
-            return text
-    return repr(number)
+def above(needed: float, bound: float) -> str:
+    """An epsilon beyond `bound` as the lower limit that it is, where three decimals tell them
+    apart."""
+    least = math.floor(1000 * needed) / 1000
+    return f"at least {price(least)} in all" if least > bound else "more than that"
+
+
+def dearer(epsilon: float) -> str:
+    """An epsilon to be asked for: rounded up, to three decimals where it is not below them."""
+    if epsilon < 0.001:
+        return up(epsilon)
+    return limit(float(Decimal(repr(epsilon)).quantize(Decimal("0.001"), ROUND_CEILING)))
 
 
 def up(number: float) -> str:

@@ -29,7 +29,7 @@ from probe_sql.algorithms.intervals import (
     total_width,
 )
 from probe_sql.algorithms.protocol import FirstDraws
-from probe_sql.algorithms.record import up
+from probe_sql.algorithms.record import dearer, up
 from probe_sql.algorithms.relative import Share
 from probe_sql.loss import Loss
 from probe_sql.measuring import (
@@ -49,6 +49,7 @@ from probe_sql.measuring import (
     Step,
     Task,
 )
+from probe_sql.text import limit
 
 _BELOW = 1 - 1e-14  # of what epsilon covers: the account rounds each draw up
 
@@ -412,9 +413,10 @@ def _denied(task: Task, needed: Loss) -> Outcome:
     bought = prices(cheaper)
     margins = [(expected_margin(cheaper, figure, bought), figure) for figure in task.figures]
     words = ", ".join(f"{up(m)} for {figure.name}" for m, figure in margins if not math.isnan(m))
-    why = f"the values take epsilon {up(needed.epsilon)} at this margin, above epsilon = {asked:g}"
+    short = f"ε {limit(asked)}"
+    why = f"{short} was not enough. The values need ε {dearer(needed.epsilon)} at this margin"
     if words:
-        why += f"; epsilon = {asked:g} buys margins of {words}"
+        why += f"; {short} buys margins of {words}"
     return Outcome(
         np.zeros(task.groups, dtype=np.bool_),
         "denied",

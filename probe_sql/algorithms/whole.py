@@ -84,7 +84,7 @@ class Whole:
 
         epsilon = _most(lambda epsilon: meter.affordable(*prices(epsilon)), accuracy.epsilon)
         if not epsilon:
-            return record.deny_budget("one draw", *prices(accuracy.epsilon))
+            return record.deny_budget("The query", *prices(accuracy.epsilon))
         level = level_at(epsilon, number.delta, accuracy.fnr, task.groups)
         x = tslm.excess(number, record.reveal(number.measure, epsilon, everyone))
         returned = level.alive(x, self._coins.random(x.shape))

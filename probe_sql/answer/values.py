@@ -14,7 +14,7 @@ from probe_sql.answer.content import Content, Row
 from probe_sql.answer.html import as_html
 from probe_sql.answer.table import WHY_BELOW, as_text
 from probe_sql.errors import InterfaceError, OperationalError
-from probe_sql.text import in_json
+from probe_sql.text import in_json, price
 
 if TYPE_CHECKING:
     import pandas
@@ -151,8 +151,8 @@ class Denied(Answer):
         """The denial as an error, for callers that expect rows."""
         return OperationalError(
             f"the query was denied: {self.reason}",
-            why=f"epsilon {self.privacy.epsilon:.6g} was charged, "
-            f"{self.privacy.remaining:.6g} remains",
+            why=f"epsilon {price(self.privacy.epsilon)} was charged, "
+            f"{price(self.privacy.remaining)} remains",
             fix="look at answer.status before rows are read",
         )
 

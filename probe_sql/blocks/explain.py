@@ -14,7 +14,7 @@ from probe_sql.plan.explain import Explanation
 from probe_sql.sql.lineage import Lineage
 from probe_sql.sql.outer import shown_outer
 from probe_sql.sql.script import undecided
-from probe_sql.text import visible
+from probe_sql.text import limit, visible
 
 _KINDS = {"exact": "exact", "linear": "with a margin", "derived": "computed from noisy values"}
 
@@ -79,7 +79,7 @@ class Outline:
             lines += ["", name if name.startswith("block ") else f"block {name}"]
             lines += [f"  {line}" for line in str(explanation).split("\n")]
         lines += ["", "around them", *(f"  {line}" for line in self._around())]
-        lines += ["", f"cost        at most epsilon {self.epsilon_worst:.4g} is charged in all"]
+        lines += ["", f"cost        at most epsilon {limit(self.epsilon_worst)} is charged in all"]
         return "\n".join(map(visible, lines))
 
     def _shares(self) -> list[str]:
@@ -91,13 +91,13 @@ class Outline:
                 lines.append(f"            {name}: the same as {equal}, asked once")
             elif step.block.holes:
                 lines.append(
-                    f"            {name}: at most epsilon {epsilon:.4g}, after the subqueries in"
+                    f"            {name}: at most epsilon {limit(epsilon)}, after the subqueries in"
                     " it; planned here with an example for each"
                 )
             elif not step.pays:
                 lines.append(f"            {name}: free, public facts decide it")
             else:
-                lines.append(f"            {name}: at most epsilon {epsilon:.4g}")
+                lines.append(f"            {name}: at most epsilon {limit(epsilon)}")
         return lines
 
     def _around(self) -> list[str]:
@@ -114,7 +114,7 @@ class Outline:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        price = f"At most ε {self.epsilon_worst:.4g} is charged in all"
+        price = f"At most ε {limit(self.epsilon_worst)} is charged in all"
         parts = [
             closed(f"The block {name}", Html(explanation._repr_html_()))
             for name, explanation in self.blocks

@@ -13,7 +13,7 @@ from probe_sql.cli.arguments import PROGRAM, UsageError, policy_path
 from probe_sql.cli.show import to_json
 from probe_sql.cli.terminal import is_terminal, paint, show_note
 from probe_sql.errors import InterfaceError, OperationalError, PolicyError
-from probe_sql.text import visible, visible_lines
+from probe_sql.text import limit, visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.owner import Advice, Report, TableCaps
@@ -145,7 +145,8 @@ def _show_sound(report: Report, database: str | None) -> None:
     assert policy is not None
     against = "" if database is None else f" and fits {database}"
     print(paint(visible(f"{report.source} is sound{against}"), "green", sys.stdout))
-    print(f"  epsilon {policy.budget.epsilon:g} in all, {policy.accuracy().epsilon:g} a query")
+    whole, each = policy.budget.epsilon, policy.accuracy().epsilon
+    print(f"  epsilon {limit(whole)} in all, {limit(each)} a query")
     promise = periods_promise(policy)
     for line in () if promise is None else promise.lines():
         print(visible(f"  {line}"))

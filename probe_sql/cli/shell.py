@@ -25,7 +25,7 @@ from probe_sql.cli.terminal import (
     show_surprise,
 )
 from probe_sql.errors import ProbeError
-from probe_sql.text import visible, visible_lines
+from probe_sql.text import limit, price, visible, visible_lines
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -119,7 +119,7 @@ class Shell:
         whole = state.total if state.analyst_total is None else state.analyst_total
         who = f" | {self.connection.analyst}" if self.connection.analyst else ""
         name = Path(self.name).name
-        left = f"epsilon {state.unspent:.4g} of {whole:.4g} remains"
+        left = f"epsilon {price(state.unspent)} of {limit(whole)} left"
         return visible(f" {name}{who} | {left}")
 
     # --- running -------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class Shell:
             return exit_code(error)
         except KeyboardInterrupt:
             charged = self.connection.budget.spent - spent
-            cost = f"epsilon {charged:.6g} was charged" if charged else "nothing was charged"
+            cost = f"epsilon {price(charged)} was charged" if charged else "nothing was charged"
             print(f"cancelled; {cost}", file=sys.stderr)
             return INTERRUPTED
         except BrokenPipeError:
@@ -204,7 +204,7 @@ class Shell:
         doubts = [one.doubt for one in plan.explanations if one.doubt is not None]
         for doubt in doubts:
             print("\n".join(doubt.lines()))
-        print(f"This query may cost epsilon {worst:.4g} of the {remaining:.4g} that remain.")
+        print(f"This query may cost epsilon {price(worst)} of the {price(remaining)} that remain.")
         try:
             return input("Run it? [y/N] ").strip().lower() in ("y", "yes")
         except EOFError:

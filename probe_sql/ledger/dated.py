@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from probe_sql.loss import Loss
 from probe_sql.periods import DAY, Pays, Span, common, names_of, periods_in, whole_periods
+from probe_sql.text import limit
 
 
 class PeriodLimit(NamedTuple):
@@ -25,7 +26,7 @@ class PeriodLimit(NamedTuple):
     units: int
 
     def __str__(self) -> str:
-        return f"{Loss(self.units).epsilon:g} for each {self.every} of {self.column}"
+        return f"{limit(Loss(self.units).epsilon)} for each {self.every} of {self.column}"
 
 
 @dataclass(frozen=True, slots=True)

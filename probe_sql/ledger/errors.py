@@ -14,7 +14,7 @@ from probe_sql.errors import BudgetExhausted, LedgerError, Stopped
 from probe_sql.ledger.dated import PeriodLimit
 from probe_sql.loss import Loss
 from probe_sql.periods import Span, condition, first_of, name_of
-from probe_sql.text import limit
+from probe_sql.text import limit, price
 
 _RESTORE = (
     "the owner of the data restores the latest ledger from a backup and takes it over with"
@@ -250,7 +250,7 @@ def stopped(user: str, charged: float | None = None) -> Stopped:
     """
     why = "a scan failed that no public fact explains, and failures are not covered by epsilon"
     if charged is not None:
-        why += f"; this one was under way, so it is charged: epsilon {charged:.6g}"
+        why += f"; this one was under way, so it is charged: epsilon {price(charged)}"
     return Stopped(
         f"the user {user!r} may not ask until the owner of the data has looked",
         why=why,

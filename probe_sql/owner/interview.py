@@ -21,7 +21,7 @@ from probe_sql.periods import Span, names_of, periods_in
 from probe_sql.policy import Policy, parse_policy
 from probe_sql.policy.cross import DATING
 from probe_sql.policy.names import bare, dotted, find, quoted
-from probe_sql.text import plural, visible
+from probe_sql.text import limit, plural, visible
 from probe_sql.types import Kind, SqlType, parse_type
 from probe_sql.vault.backend import Schemas
 
@@ -428,8 +428,8 @@ class Interview(Questions):
         """What a budget means for who asks, and for who is in the table."""
         each = per_query(epsilon, count)
         return (
-            f"epsilon {epsilon:g}: {each:g} a question, by which a count is right to within"
-            f" {margin(self.width, each):,.0f}, 19 times in 20;",
+            f"epsilon {limit(epsilon)}: {limit(each)} a question, by which a count is right to"
+            f" within {margin(self.width, each):,.0f}, 19 times in 20;",
             f"   {odds(epsilon)}",
         )
 

@@ -149,7 +149,7 @@ def _budgets(policy: Policy) -> Iterator[Advice]:
     if periods is not None and EPSILON_HIGH < most == periods.epsilon:
         yield Advice(
             "budget.periods.epsilon",
-            f"epsilon {most:g} for the rows of one {periods.every}",
+            f"epsilon {limit(most)} for the rows of one {periods.every}",
             f"when all of it is spent, {odds(most)}",
             f"epsilon = {EPSILON_HIGH}",
         )
@@ -157,14 +157,14 @@ def _budgets(policy: Policy) -> Iterator[Advice]:
         number = max(1, round(most / periods.epsilon))
         yield Advice(
             "budget.epsilon",
-            f"epsilon {most:g} for a person with rows in every {periods.every}",
+            f"epsilon {limit(most)} for a person with rows in every {periods.every}",
             f"when the {plural(number, periods.every)} are spent, {odds(most)}",
             f"epsilon = {EPSILON_HIGH}",
         )
     elif most > EPSILON_HIGH:
         yield Advice(
             "budget.epsilon",
-            f"epsilon {whole:g} for the whole database",
+            f"epsilon {limit(whole)} for the whole database",
             f"when all of it is spent, {odds(whole)}",
             f"epsilon = {EPSILON_HIGH}",
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probe_sql.accuracy import UNBOUNDED
+from probe_sql.algorithms.record import dearer
 from probe_sql.logic import Constant, Formula, Leaf
 from probe_sql.loss import Loss
 from probe_sql.plan.explain import Explanation, groups_text
@@ -143,7 +144,7 @@ def _asked(explanation: Explanation, remaining: float | None) -> str:
     if needed > Loss.asked(plan.accuracy.epsilon):
         larger = "margin" if plan.figures else plan.accuracy.primary
         return (
-            f"This would be denied: it needs epsilon = {price(needed.epsilon)} or more, or a"
+            f"This would be denied: it needs epsilon = {dearer(needed.epsilon)} or more, or a"
             f" larger {larger}."
         )
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"

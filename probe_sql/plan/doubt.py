@@ -13,6 +13,7 @@ from typing import Any
 from probe_sql.algorithms.protocol import FirstDraw
 from probe_sql.grid import Grid, text_lines
 from probe_sql.plan.plan import Plan
+from probe_sql.text import limit
 
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)  # of what the decision may cost
 _BAR = 24
@@ -72,7 +73,7 @@ class Doubt:
         for index, epsilon in enumerate(self.epsilons):
             cells = [width_text(zone.widths[index], zone.average) for zone in self.zones]
             bar = "#" * max(1, round(_BAR * self.epsilons[0] / epsilon))
-            table.append([f"{epsilon:.3g}", *cells, bar])
+            table.append([limit(epsilon), *cells, bar])
         numeric = frozenset(range(len(head) - 1))
         lines = [self.title]
         lines += text_lines(Grid(head, table, table, numeric), rule=False)

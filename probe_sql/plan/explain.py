@@ -7,6 +7,7 @@ from typing import Any
 
 from probe_sql.accuracy import UNBOUNDED
 from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
+from probe_sql.algorithms.record import dearer
 from probe_sql.grid import Grid, text_lines
 from probe_sql.logic import And, Constant, Formula, Leaf, render
 from probe_sql.loss import Loss
@@ -19,7 +20,7 @@ from probe_sql.plan.plan import Plan
 from probe_sql.plan.plan_card import plan_card
 from probe_sql.plan.zones import condition, curve_of, zone_head
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys
-from probe_sql.text import plural, price, visible
+from probe_sql.text import limit, plural, price, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
     people = _people(plan, first)
     draws = tuple(first.atoms[number] for number in range(len(plan.atoms)))
     promise = algorithm.guarantee(accuracy, capped=people is not None)
+    each = promise.fpr if accuracy.primary == "fpr" else promise.fnr  # what the zone follows from
     return Explanation(
         plan,
         first,
@@ -140,7 +142,7 @@ def explain(plan: Plan, groups: int | None = None, free: str | None = None) -> E
         worst(plan, first, loss),
         promise.text,
         people,
-        doubt(plan, draws, loss.epsilon, most) if promise.kind else None,
+        None if each is None else doubt(plan, draws, loss.epsilon, most),
         groups,
         value_costs(outline),
         free,
@@ -328,7 +330,7 @@ def _options_text(plan: Plan) -> str:
         for name, bound in bounds.items()
         if bound is not None
     ]
-    return ", ".join([plan.algorithm, *asked, f"epsilon at most {a.epsilon:g}"])
+    return ", ".join([plan.algorithm, *asked, f"epsilon at most {limit(a.epsilon)}"])
 
 
 def card_parts(explanation: Explanation) -> dict[str, Any]:
@@ -424,23 +426,25 @@ def _cost_lines(explanation: Explanation) -> list[str]:
     if explanation.first.again:
         lines.append(
             "            values of the SELECT list: as much again as the decision, which may"
-            f" therefore use at most {plan.accuracy.epsilon / 2:.4g}"
+            f" therefore use at most {limit(plan.accuracy.epsilon / 2)}"
         )
     release = plan.release_loss
     if release > Loss.NOTHING:
         most = "at most " if plan.releases.climbs else ""
-        lines.append(f"            values of the SELECT list: {most}epsilon {release.epsilon:.4g}")
+        lines.append(
+            f"            values of the SELECT list: {most}epsilon {limit(release.epsilon)}"
+        )
     needed = explanation.first_loss + release
     if needed > Loss.asked(plan.accuracy.epsilon):
         larger = "margin" if plan.figures else plan.accuracy.primary
         lines.append(
-            f"            this would be denied: it needs epsilon = {needed.epsilon:.4g} or more, or"
-            f" a larger {larger}"
+            f"            this would be denied: it needs epsilon = {dearer(needed.epsilon)} or"
+            f" more, or a larger {larger}"
         )
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
-    lines.append(f"            at most epsilon {explanation.epsilon_worst:.4g} is charged{whom}")
+    lines.append(f"            at most epsilon {limit(explanation.epsilon_worst)} is charged{whom}")
     lines.append(
-        f"            a scan costs at least {plan.least.epsilon:.4g}, and"
-        f" {plan.failure.epsilon:.4g} if it fails or is cancelled"
+        f"            a scan costs at least {limit(plan.least.epsilon)}, and"
+        f" {limit(plan.failure.epsilon)} if it fails or is cancelled"
     )
     return lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from probe_sql.algorithms.protocol import Algorithm, FirstDraws
-from probe_sql.algorithms.record import up
+from probe_sql.algorithms.record import dearer
 from probe_sql.algorithms.values import prices
 from probe_sql.logic import simplified
 from probe_sql.loss import Loss
@@ -28,7 +28,7 @@ class Sharper:
     @property
     def words(self) -> str:
         """Words of EXPLAIN for it."""
-        least = up(self.loss.epsilon)
+        least = dearer(self.loss.epsilon)
         return f"epsilon {least}, going on from the values of {self.on}, if the data are the same"
 
     def as_dict(self) -> dict[str, Any]:

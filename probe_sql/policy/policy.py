@@ -116,6 +116,17 @@ class Policy(Checked):
         tables, public = schema.with_types(self.tables, self.public, schemas)
         return replace(self, tables=tables, public=public)
 
+    def told(self, analyst: str | None) -> Policy:
+        """What a server tells one analyst of it: all that questions rest on.
+
+        Left out are paths, what the machine gives to scans, and what others may spend.
+        """
+        own = {name: most for name, most in self.budget.analysts.items() if name == analyst}
+        public = {name: replace(one, path=None) for name, one in self.public.items()}
+        budget = replace(self.budget, analysts=own)
+        told = replace(self, budget=budget, public=public, engine=Resources())
+        return replace(told, ledger=None, source=None, digest=None)
+
     def accuracy(self) -> Accuracy:
         """Options of a query that names none: the policy's, else the engine's.
 

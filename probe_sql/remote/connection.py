@@ -21,6 +21,7 @@ from probe_sql.errors import InterfaceError, NotSupportedError, OperationalError
 from probe_sql.ledger import BudgetState, Entries, Entry, PeriodState
 from probe_sql.loss import Loss
 from probe_sql.options import updated
+from probe_sql.policy import Policy, parse_policy
 from probe_sql.remote.address import Address
 from probe_sql.remote.told import (
     DENIED,
@@ -35,6 +36,9 @@ from probe_sql.remote.told import (
 )
 
 _STEP = 0.5  # seconds between two calls of a progress
+_OF_AN_ENTRY = (
+    "number", "time", "sql", "outcome", "reserved", "charged", "saved", "replays", "replayed",
+)  # fmt: skip
 
 
 class _DeniedThere(Exception):
@@ -121,8 +125,9 @@ class RemoteConnection(CommonConnection):
 
     def ledger(self) -> Entries:
         """What this analyst asked, when, and what it cost; never a result."""
-        rows = self._rows(
-            "SELECT number, time, sql, outcome, reserved, charged FROM probe.ledger ORDER BY number"
+        rows = self._rows(  # for an owner the table has what everybody asked
+            f"SELECT {', '.join(_OF_AN_ENTRY)} FROM probe.ledger"
+            " WHERE analyst = current_user ORDER BY number"
         )
         return Entries(
             Entry(
@@ -134,9 +139,18 @@ class RemoteConnection(CommonConnection):
                 Loss.asked(float(reserved)).units,
                 Loss.asked(float(charged)).units,
                 outcome,
+                saved=saved,
+                replays=replays,
+                replayed=replayed,
             )
-            for number, when, sql, outcome, reserved, charged in rows
+            for number, when, sql, outcome, reserved, charged, saved, replays, replayed in rows
         )
+
+    @property
+    def policy(self) -> Policy:
+        """Everything that is public, as the server tells it: without its paths, what its machine
+        gives to scans, and what others may spend."""
+        return parse_policy(self._rows("SHOW probe.policy")[0][0], str(self.address))
 
     @property
     def catalogue(self) -> Catalogue:
@@ -169,11 +183,11 @@ class RemoteConnection(CommonConnection):
         self._link.close()
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("policy", "saved", "plan", "question"):
+        if name in ("plan", "question"):
             raise NotSupportedError(
                 f"a served database has no {name}",
                 why="it stays with the server",
-                fix="db.catalogue, db.explain(...), db.ledger() and db.budget are there",
+                fix="db.explain(...) has what can be told of it",
             )
         raise AttributeError(f"a connection to a server has no attribute {name!r}")
 
@@ -262,18 +276,13 @@ class _Options:
 
     def __init__(self, connection: RemoteConnection, accuracy: Mapping[str, Any]) -> None:
         updated(Accuracy(), accuracy)  # what is wrong is said here, as of a file
-        for name, value in accuracy.items():
-            if isinstance(value, Mapping):
-                raise NotSupportedError(
-                    f"{name} cannot be given by column to a server",
-                    fix=f"write WITH ACCURACY ({name} = (n = 50)) into the query",
-                )
         self._connection = connection
         self._accuracy = accuracy
 
     def __enter__(self) -> None:
         for name, value in self._accuracy.items():
-            text = str(value).lower() if isinstance(value, bool) else str(value)
+            text = json.dumps(dict(value)) if isinstance(value, Mapping) else str(value)
+            text = text.lower() if isinstance(value, bool) else text
             quoted = text.replace("'", "''")
             self._connection._statement(f"SET probe.{name} = '{quoted}'")
 

@@ -15,6 +15,7 @@ from probe_sql.errors import OperationalError, ProbeError, Span
 from probe_sql.loss import Loss
 from probe_sql.measuring import Step
 from probe_sql.plan.plan_card import plan_card
+from probe_sql.text import limit
 
 # Texts, quoted names and comments, in which a question mark is no parameter.
 _PARAMETER = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(\?)", re.S)
@@ -108,7 +109,7 @@ class RemoteExplanation:
     def _repr_html_(self) -> str:
         lines = str(self).split("\n")
         if self._card is None:
-            title = f"At most ε {self.epsilon_worst:.4g} is charged in all"
+            title = f"At most ε {limit(self.epsilon_worst)} is charged in all"
             return str(card(title, preformatted(lines)))
         return plan_card(self._card, self._figures["guarantee"], lines)
 

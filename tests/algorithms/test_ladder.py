@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from probe_sql import algorithms
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms.ladder import WHOLE, Ladder
+from probe_sql.algorithms.record import above, dearer
 from probe_sql.logic.formula import FALSE, TRUE, And, Formula, Leaf, Or
 from probe_sql.loss import Loss
 from probe_sql.measuring import Ints, Outcome, Task
@@ -128,6 +130,50 @@ def test_an_exhausted_budget_is_denied_or_marked() -> None:
     assert marked.guarantee.fnr == 0.05
     assert marked.guarantee.fpr is None
     assert "possible" in marked.guarantee.text
+
+
+@pytest.mark.parametrize(
+    ("needed", "bound", "said"),
+    [(1.1529, 1.0, "at least 1.152 in all"), (1.0009, 1.0, "more than that"),
+     (0.0031, 0.003, "more than that"), (0.0412, 1e-6, "at least 0.041 in all")],
+)  # fmt: skip
+def test_what_is_needed_is_a_lower_limit_in_three_decimals(
+    needed: float, bound: float, said: str
+) -> None:
+    assert above(needed, bound) == said
+    number = said.partition("at least ")[2].partition(" ")[0]
+    assert not number or bound < float(number) <= needed
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "said"), [(2.0, "2"), (0.07, "0.07"), (0.2131, "0.214"), (2e-6, "2e-06")]
+)
+def test_what_is_proposed_suffices_in_three_decimals(epsilon: float, said: str) -> None:
+    assert dearer(epsilon) == said
+    assert float(said) >= epsilon
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["fpr", "fdr"])
+def test_what_a_marked_answer_leaves_open_lies_in_the_zone_of_doubt(listed: bool) -> None:
+    """Beyond the zone that EXPLAIN tells, a group outside is listed as rarely as one is missed."""
+    accuracy = replace(FREE, epsilon=0.2, on_exhausted="mark")
+    if listed:
+        accuracy = replace(accuracy, fpr=UNBOUNDED, fdr=0.1)
+    work = task(90, [atom(0, 1000, span=2000)], Leaf(0), accuracy)
+    first = Ladder().first_draws(work)
+    [[_, epsilon]] = first.numbers
+    width = 2 * first.atoms[0].region * epsilon / accuracy.epsilon
+    far, near = 1000 - math.ceil(1.1 * width), 1000 - math.floor(0.6 * width)
+    exact = np.repeat([1001, far, near], 30)
+    shares = np.zeros(3)
+    for seed in range(40):
+        outcome, counter = _run(work, [exact], seed)
+        assert outcome.status == "answered"
+        assert counter.loss.epsilon > 0.9 * accuracy.epsilon  # the budget ended it
+        shares += outcome.returned.reshape(3, 30).mean(axis=1) / 40
+    assert shares[0] >= 1 - accuracy.fnr - 0.02
+    assert shares[1] <= accuracy.fnr
+    assert shares[2] > accuracy.fnr  # within it they are listed wrongly more often
 
 
 def test_enough_budget_decides_even_groups_on_the_threshold() -> None:

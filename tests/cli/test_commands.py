@@ -117,7 +117,7 @@ def test_a_denial_exits_with_3_and_is_still_an_answer(run: Run) -> None:
     assert ended.out.startswith("Denied: ")
     ended = run("query", *DB, "--format", "csv", "--epsilon", "1e-6", STEADY)
     assert (ended.code, ended.out) == (3, "")
-    assert "Denied: epsilon = 1e-06 was not enough: the query needs" in ended.err
+    assert "Denied: ε < 0.001 was not enough. The query needs at least " in ended.err
     assert "\nTry: epsilon = " in ended.err
 
 

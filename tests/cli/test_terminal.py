@@ -23,7 +23,7 @@ def shell(clinic: Path, **env: str) -> Terminal:
 def test_a_session_with_completion_an_error_an_answer_and_the_bar(clinic: Path) -> None:
     with shell(clinic) as terminal:
         terminal.until(PROMPT)
-        terminal.until(r"clinic\.duckdb \| maria \| epsilon 4 of 4 remains")
+        terminal.until(r"clinic\.duckdb \| maria \| epsilon 4.000 of 4 left")
         terminal.send("SELECT disease FROM pati\t")
         terminal.until("patients")
         terminal.send(" WHERE disease = 'influ\t")
@@ -41,7 +41,7 @@ def test_a_session_with_completion_an_error_an_answer_and_the_bar(clinic: Path) 
         terminal.until(PROMPT)
         said = terminal.ask(STEADY + ";", "13 groups")
         assert "hand, foot and mouth\n" in said
-        terminal.until(r"epsilon 3\.9\d* of 4 remains")
+        terminal.until(r"epsilon 3\.9\d\d of 4 left")
         terminal.send(".quit\r")
         assert terminal.end() == 0
 
@@ -71,7 +71,7 @@ def test_a_costly_query_is_confirmed_first(clinic: Path) -> None:
     with shell(clinic, NO_COLOR="1") as terminal:
         terminal.until(PROMPT)
         said = terminal.ask(costly + ";", r"Run it\? \[y/N\]")
-        assert "may cost epsilon 3 of the 4 that remain" in said
+        assert "may cost epsilon 3.000 of the 4.000 that remain" in said
         terminal.ask("n", "not run; nothing was charged")
         terminal.ask(".set confirm 1", PROMPT)
         terminal.ask(costly + ";", "remains")
@@ -93,7 +93,7 @@ def test_ctrl_c_cancels_a_scan_cleanly_for_the_price_of_a_failure(hours: Path) -
         terminal.send("\x03")
         terminal.until("charged: epsilon 0.1")
         terminal.until(PROMPT)
-        terminal.until("epsilon 9.9 of 10 remains")
+        terminal.until("epsilon 9.900 of 10 left")
         terminal.ask(".print still here", "still here\n")
         terminal.send(".quit\r")
         assert terminal.end() == 0

@@ -52,6 +52,24 @@ def test_the_zone_is_twice_the_shift_of_the_threshold(policy: Policy) -> None:
     assert zone.widths == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.parametrize("bound", [{}, {"fdr": None, "fpr": 0.1}, {"fdr": None, "primary": "fpr"}])
+@pytest.mark.parametrize("sql", [COUNT, MIXED])
+def test_what_marks_its_open_groups_has_the_zone_of_what_denies(
+    policy: Policy, sql: str, bound: dict[str, Any]
+) -> None:
+    """They answer with their state at the last level, so a group is listed as it would be there."""
+    options = {"fdr": 0.1, **bound}
+    given = {name: value for name, value in options.items() if value is not None}
+    denies, marks = (
+        explain(make_plan(sql, policy, (), algorithm="ladder", on_exhausted=end, **given))
+        for end in ("deny", "mark")
+    )
+    assert of(marks) == of(denies)
+    assert brief(marks).tree == brief(denies).tree
+    assert brief(marks).curve == brief(denies).curve
+    assert brief(marks).zone
+
+
 def test_a_smaller_bound_doubts_more(policy: Policy) -> None:
     wide, small = of(explained(COUNT, policy)), of(explained(COUNT, policy, fnr=0.001))
     assert small.zones[0].widths[0] > 2 * wide.zones[0].widths[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ from probe_sql.answer import Answer, Denied
 from probe_sql.errors import ProbeError, Span
 from probe_sql.remote import Address, RemoteConnection, RemoteExplanation
 from probe_sql.remote.told import move_span, numbered
+from probe_sql.serve.users import add_user
+from tests import test_api
 from tests.serve.conftest import PASSWORD, Running, Serve
 from tests.test_api import (  # noqa: F401 - collected here once more, for a connection to a server
     test_a_closed_connection_says_so,
@@ -27,10 +31,13 @@ from tests.test_api import (  # noqa: F401 - collected here once more, for a con
     test_explain_through_a_cursor_is_text,
     test_explaining_is_free_and_says_so_in_both_ways,
     test_frames_have_the_rows,
+    test_margins_and_ranges_are_given_by_name,
     test_marks_are_wherever_an_answer_is_shown,
     test_parameters_and_accuracy_reach_the_query,
+    test_the_policy_says_what_can_be_asked,
     test_types_and_constructors_of_pep_249,
     test_what_makes_no_sense_here_is_refused_politely,
+    test_what_was_asked_is_listed_and_what_is_kept_is_saved,
 )
 
 VALUES = "SELECT ward, count(*) AS n, avg(age) AS a, median(age) AS m FROM patients GROUP BY ward"
@@ -114,11 +121,55 @@ def test_what_is_wrong_is_the_error_of_a_file(db: RemoteConnection) -> None:
         assert sql[caught.value.span.start : caught.value.span.end] == "wards"
     with pytest.raises(probe_sql.ProgrammingError, match="fnr"):
         db.sql(COMMON, fnr=7)
-    with pytest.raises(probe_sql.NotSupportedError, match="by column"):
-        db.sql(VALUES, margin={"n": 5})
-    with pytest.raises(probe_sql.NotSupportedError, match="has no policy"):
-        _ = db.policy
+    with pytest.raises(probe_sql.NotSupportedError, match="has no plan"):
+        _ = db.plan
     assert db.budget.spent == 0
+
+
+def test_the_tests_of_a_file_are_asked_of_a_server_too() -> None:
+    """But for two, which are about names of files and patterns of them."""
+    of_files = {
+        "test_another_name_for_the_same_data_has_the_same_ledger",
+        "test_a_pattern_of_files_needs_a_ledger_that_is_named",
+    }
+    assert {name for name in vars(test_api) if name.startswith("test_")} - of_files <= {*globals()}
+
+
+def test_a_policy_over_the_wire_leaves_out_what_is_the_servers_own(
+    serve: Serve, clinic: Path
+) -> None:
+    """What questions rest on is whole: the same types, keys, bounds, units and promises."""
+    rules = clinic / "clinic.toml"
+    text = rules.read_text().replace("noor = 4.0", "noor = 2.5")
+    (clinic / "codes.csv").write_text("code,name\n1,one\n2,two\n")
+    (clinic / "codes.csv").chmod(0o600)
+    more = '[public.codes]\nkey = ["code"]\npath = "codes.csv"\n[engine]\nmemory = "1234MB"\n'
+    rules.write_text(f"{text}\n{more}")
+    running = serve()
+    with probe_sql.connect(address(running), password=PASSWORD) as db:
+        over = db.policy
+        shown = "\n".join(db._rows("SHOW probe.policy")[0])
+    with probe_sql.connect(clinic / "clinic.duckdb", rules, analyst="maria") as here:
+        known = here.policy
+    assert over == replace(known.told("maria"), source=over.source)
+    assert (over.tables, over.defaults, over.reuse) == (known.tables, known.defaults, known.reuse)
+    assert over.public["codes"].columns == known.public["codes"].columns
+    assert over.accuracy() == known.accuracy()
+    assert (str(over), over._repr_html_()) == (str(known), known._repr_html_())
+    assert dict(over.budget.analysts) == {"maria": 4.0}
+    assert not any(secret in shown for secret in ("noor", "2.5", "codes.csv", "1234", str(clinic)))
+
+
+def test_an_owner_sees_in_the_own_ledger_what_the_owner_asked(serve: Serve, clinic: Path) -> None:
+    add_user(clinic / "clinic.duckdb.ledger.users", "ada", PASSWORD, owner=True)
+    rules = clinic / "clinic.toml"
+    rules.write_text(rules.read_text().replace("noor = 4.0", "ada = 1.0"))
+    running = serve()
+    for name in ("maria", "ada"):
+        with probe_sql.connect(address(running, name), password=PASSWORD) as db:
+            answered(db, VALUES, epsilon=0.1, fresh=True)
+            assert [entry.analyst for entry in db.ledger()] == [name]
+            assert len(db.saved()) == 1
 
 
 def test_explaining_and_looking_around_are_free(db: RemoteConnection) -> None:

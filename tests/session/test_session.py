@@ -125,7 +125,7 @@ def test_a_denial_is_an_answer_and_says_what_is_known(path: Path) -> None:
         answer = db.sql(QUERY, algorithm="naive", epsilon=0.001)
         assert isinstance(answer, Denied)
         assert answer.rows == ()
-        assert answer.reason.startswith("epsilon = 0.001 was not enough: the query needs")
+        assert answer.reason.startswith("ε 0.001 was not enough. The query needs at least ")
         assert "and more may follow" in answer.reason
         assert answer.privacy.epsilon == 0
         assert db.budget.spent == 0

@@ -18,6 +18,7 @@ from probe_sql.serve.postgres.messages import Field
 from probe_sql.serve.postgres.portals import Result
 from probe_sql.serve.turns import Stop
 from probe_sql.session import Explanation, Outline, Script, brief
+from probe_sql.text import price
 from probe_sql.types import parse_type
 
 _COUNTS = ("count", "count_distinct")
@@ -156,4 +157,4 @@ def _outer_field(name: str, type_: str) -> Field:
 
 def _cost(answer: Answer) -> str:
     privacy = answer.privacy
-    return f"epsilon {privacy.epsilon:.4g} charged, {privacy.remaining:.4g} remains"
+    return f"epsilon {price(privacy.epsilon)} charged, {price(privacy.remaining)} remains"

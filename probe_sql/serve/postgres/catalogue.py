@@ -59,6 +59,7 @@ _BUDGET = {
 _LEDGER = {
     "number": "BIGINT", "time": "VARCHAR", "analyst": "VARCHAR", "sql": "VARCHAR",
     "outcome": "VARCHAR", "reserved": "DOUBLE", "charged": "DOUBLE",
+    "saved": "BOOLEAN", "replays": "BIGINT", "replayed": "VARCHAR",
 }  # fmt: skip
 
 
@@ -156,10 +157,7 @@ class Facts:
                     _own(
                         "probe_ledger",
                         _LEDGER,
-                        [
-                            (e.number, e.time, e.analyst, e.sql, e.outcome, e.reserved, e.charged)
-                            for e in entries
-                        ],
+                        [[getattr(entry, name) for name in _LEDGER] for entry in entries],
                     ),
                 ],
                 "rows": MOST_ROWS,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from probe_sql.errors import SqlError
+from probe_sql.policy import dump_policy
 from probe_sql.serve.complaints import Complaint
 from probe_sql.serve.postgres import statements as sql
 from probe_sql.serve.postgres import types
@@ -72,7 +73,7 @@ async def reset(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
 
 
 async def show(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
-    """Show a setting, what remains, or the last answer; free."""
+    """Show a setting, what remains, the policy, or the last answer; free."""
     if [token.upper for token in given.tokens[1:]] == ["ALL"]:
         columns = (Field("name", types.TEXT), Field("setting", types.TEXT))
         return Result("SHOW", columns, tuple(desk.settings.everything().items()))
@@ -85,6 +86,10 @@ async def show(desk: Desk, given: Statement, _: Sequence[Any]) -> Result:
     if name == "probe.remaining":
         left = await desk.guest.plan(lambda: desk.analyst.session.budget.remaining)
         return Result.of_texts("SHOW", name, [f"{left:.12g}"])
+    if name == "probe.policy":
+        policy, user = desk.analyst.session.policy, desk.guest.user
+        text = await desk.guest.plan(lambda: dump_policy(policy.told(user)))
+        return Result.of_texts("SHOW", name, [text])
     if name == "probe.answer":
         return Result.of_texts("SHOW", name, [await desk.guest.plan(desk.analyst.last_answer)])
     return Result.of_texts("SHOW", name, [desk.settings.show(name)])

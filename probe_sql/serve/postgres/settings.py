@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from probe_sql import __version__
+from probe_sql.accuracy import Accuracy
 from probe_sql.errors import AccuracyError, InterfaceError, NotSupportedError
-from probe_sql.options import OPTIONS
+from probe_sql.options import OPTIONS, updated
 
 SERVER_VERSION = "15.0"
+_BY_NAME = {"margin": '{"n": 50}', "ranges": '{"count(*)": 1000}'}
 _FIXED = {
     "server_version": f"{SERVER_VERSION} (probe-sql {__version__})",
     "server_version_num": "150000",
@@ -87,7 +90,8 @@ class Settings:
             return known[name]
         option = name.removeprefix(OWN)
         if name.startswith(OWN) and option in OPTIONS:
-            return str(self.accuracy.get(option, ""))
+            value = self.accuracy.get(option, "")
+            return json.dumps(value) if isinstance(value, dict) else str(value)
         raise _unknown(name)
 
     def everything(self) -> Mapping[str, str]:
@@ -112,7 +116,7 @@ class Settings:
             raise _unknown(name)
 
     def _set_accuracy(self, name: str, value: str | None) -> None:
-        if name not in OPTIONS:
+        if name not in OPTIONS and name != "ranges":
             raise AccuracyError(
                 f"there is no setting probe.{name}",
                 fix=f"use one of {', '.join(OWN + known for known in OPTIONS)}",
@@ -120,7 +124,7 @@ class Settings:
         if value is None or value == "":
             self.accuracy.pop(name, None)
         else:
-            self.accuracy[name] = OPTIONS[name].check(_typed(value))
+            self.accuracy[name] = _checked(name, value)
 
     def reset(self) -> None:
         """Give everything back its default."""
@@ -178,6 +182,24 @@ def _accepted(name: str, value: str) -> str:
     if name == "statement_timeout" and not re.fullmatch(r"\d{1,12}\s*(ms|s|min|h)?", value):
         raise InterfaceError("statement_timeout is a time", fix="SET statement_timeout = '30s'")
     return "UTF8" if name == "client_encoding" else value
+
+
+def _checked(name: str, value: str) -> Any:
+    """The value of an option, or of each column or aggregate as an object of JSON."""
+    if name in _BY_NAME and value.lstrip().startswith("{"):
+        try:
+            named = json.loads(value)
+        except ValueError:
+            raise InterfaceError(
+                f"probe.{name} is no object of JSON", fix=f"SET probe.{name} = '{_BY_NAME[name]}'"
+            ) from None
+        updated(Accuracy(), {name: named})
+        return named
+    if name in OPTIONS:
+        return OPTIONS[name].check(_typed(value))
+    raise AccuracyError(
+        "ranges must map aggregates to numbers", fix=f"SET probe.ranges = '{_BY_NAME[name]}'"
+    )
 
 
 def _typed(value: str) -> Any:

@@ -3,12 +3,12 @@
 `load_policy` and `parse_policy` read the TOML file; the classes build one in code.
 """
 
+from probe_sql.policy.forms import KeyValue
 from probe_sql.policy.keys import (
     BinKeys,
     DateKeys,
     IntegerKeys,
     KeySet,
-    KeyValue,
     ListKeys,
     TableKeys,
 )

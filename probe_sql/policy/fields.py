@@ -19,6 +19,7 @@ from probe_sql.policy.forms import (
     PublicColumns,
     Step,
     UnitForms,
+    Values,
 )
 from probe_sql.policy.kinds import (
     Amount,
@@ -43,7 +44,10 @@ UNIT_CAP = "no cap but `max_rows`"
 EPSILON = Amount()
 COUNT = Whole()
 
-LIST_KEYS = Section("ListKeys", "keys", ())
+LIST_KEYS = Section("ListKeys", "keys", (
+    Field("", Values(), 'keys = ["A", "B"]', "the keys, in the order in which they are shown",
+          REQUIRED, "scan", own_name="values"),
+))  # fmt: skip
 KEY_FORMS = {
     "integers": Section("IntegerKeys", "keys", (
         Field("integers", Ends(), "integers = [1, 265]",

@@ -6,7 +6,7 @@ An object is read from a file, and checks itself, by the rows of its section. Th
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,29 +32,29 @@ class Field:
     default: str
     read_in: str
     missing: str = ""
-    own_name: str = (
-        ""  # of the object's attribute, where it is another; of two with a blank between
-    )
+    own_name: str = ""  # of its attribute, where that is another; of two with a blank between
 
     @property
-    def attribute(self) -> str:
-        """The object's attribute that holds the setting."""
-        return self.own_name or self.name
+    def names(self) -> list[str]:
+        """The object's attributes that hold the setting."""
+        return (self.own_name or self.name).split()
 
-    def attributes(self, value: Any) -> dict[str, Any]:
-        """The object's attributes that the value fills."""
-        names = self.attribute.split()
-        return dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
+    def filled(self, value: Any) -> dict[str, Any]:
+        """The object's attributes with the value."""
+        return dict(zip(self.names, (value,) if len(self.names) == 1 else value, strict=True))
 
     def value(self, owner: object) -> Any:
         """The setting's value in an object: that of its attribute, or a tuple of both."""
-        first, *more = (getattr(owner, name) for name in self.attribute.split())
-        return (first, *more) if more else first
+        return _one_or_all(getattr(owner, name) for name in self.names)
 
     def usual(self, owner: type[Checked]) -> Any:
         """The setting's value where nothing says another; MISSING if a factory makes it."""
-        first, *more = (_attribute(owner, name).default for name in self.attribute.split())
-        return (first, *more) if more else first
+        return _one_or_all(_attribute(owner, name).default for name in self.names)
+
+    def left_out(self, owner: type[Checked]) -> Any:
+        """The value where a file leaves the setting out; one that does no harm if it must not."""
+        made = (_attribute(owner, name) for name in self.names)
+        return _one_or_all(_default(attribute, self.kind.stand_in) for attribute in made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,12 @@ class Section:
         unread = {row.name for row in self.fields if row.missing or not whole} - {*written}
         values: dict[str, Any] = {}
         for row in self.fields:
-            values[row.attribute] = default(self.owner, row)
+            value = row.left_out(self.owner)
             if row.name in written:
-                value = values[row.attribute] = row.kind.read(found, row.name, written[row.name])
-                unread |= {row.name} if value is None else set()
+                read = row.kind.read(found, row.name, written[row.name])
+                unread |= {row.name} if read is None else set()
+                value = value if read is None else read
+            values |= row.filled(value)
         made = self.unchecked(**extra, **values)
         made.check(found, frozenset(unread))
         above.problems += found.problems
@@ -175,16 +177,16 @@ class Checked:
             Text().check(found, "", getattr(self, "name", None), self.section.named)
         sound = set()
         for row in self.section.fields:
-            own = getattr(self, row.attribute)
+            own = row.value(self)
             if row.name not in unread and (
-                own is _attribute(type(self), row.attribute).default
-                or row.kind.check(found, row.name, own, row.example)
+                own is row.usual(type(self)) or row.kind.check(found, row.name, own, row.example)
             ):
-                sound.add(row.attribute)
+                sound.add(row.name)
                 kept = row.kind.kept(own)
             else:
-                kept = default(type(self), row)
-            object.__setattr__(self, row.attribute, kept)
+                kept = row.left_out(type(self))
+            for name, value in row.filled(kept).items():
+                object.__setattr__(self, name, value)
         self.agree(found, frozenset(sound))
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:
@@ -194,19 +196,20 @@ class Checked:
         """Bring a sound object into its final form."""
 
 
-def default(owner: type, row: Field) -> Any:
-    """The setting's value where a file leaves it out; one that does no harm if it must not."""
-    attribute = _attribute(owner, row.attribute)
-    if attribute.default is not dataclasses.MISSING:
-        return attribute.default
-    if attribute.default_factory is not dataclasses.MISSING:
-        return attribute.default_factory()
-    return row.kind.stand_in
+def _one_or_all(values: Iterable[Any]) -> Any:
+    first, *more = values
+    return (first, *more) if more else first
 
 
 def _attribute(owner: type, name: str) -> dataclasses.Field[Any]:
     attributes: dict[str, dataclasses.Field[Any]] = vars(owner)["__dataclass_fields__"]
     return attributes[name]
+
+
+def _default(attribute: dataclasses.Field[Any], otherwise: Any) -> Any:
+    if attribute.default_factory is not dataclasses.MISSING:
+        return attribute.default_factory()
+    return otherwise if attribute.default is dataclasses.MISSING else attribute.default
 
 
 _CLASSES: dict[str, type[Checked]] = {}  # by the names of their sections

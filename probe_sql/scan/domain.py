@@ -13,7 +13,8 @@ from functools import lru_cache
 from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
-from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, KeyValue, ListKeys, TableKeys
+from probe_sql.policy.forms import KeyValue
+from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, TableKeys
 from probe_sql.scan.lookup import group_lookups
 from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey

@@ -17,7 +17,8 @@ from itertools import pairwise
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.policy.keys import BinKeys, IntegerKeys, KeyValue, ListKeys
+from probe_sql.policy.forms import KeyValue
+from probe_sql.policy.keys import BinKeys, IntegerKeys, ListKeys
 from probe_sql.policy.model import Column
 from probe_sql.sql.bound import GroupKey, Stairs
 from probe_sql.sql.choice import LABELS

@@ -9,7 +9,7 @@ import pytest
 
 from probe_sql.errors import PolicyError
 from probe_sql.policy import Periods, Resources, Reuse, load_policy, parse_policy
-from probe_sql.policy.keys import UNITS
+from probe_sql.policy.forms import UNITS
 from tests.policy import reference
 
 REFERENCE = reference.PAGE.read_text("utf-8")
@@ -85,6 +85,6 @@ def test_every_setting_is_read_where_its_row_says() -> None:
         for row in section.fields:
             room = PACKAGE / row.read_in
             files = [room] if room.suffix else list(room.rglob("*.py"))
-            names = {*row.attribute.split(), row.name, *OTHER_NAMES.get(section.name, ())}
+            names = {*row.names, row.name, *OTHER_NAMES.get(section.name, ())}
             mentioned = rf"\.({'|'.join(names)})\b"
             assert any(re.search(mentioned, file.read_text("utf-8")) for file in files), row

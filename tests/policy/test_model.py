@@ -141,7 +141,7 @@ def test_every_attribute_has_its_row(kind: Any) -> None:
     """A row and an attribute are all that a setting takes: nothing else lists them."""
     besides = {"name"} if kind.section.named else set()
     besides |= {"source", "digest"} if kind is Policy else set()
-    assert {row.attribute for row in kind.section.fields} | besides == {
+    assert {name for row in kind.section.fields for name in row.names} | besides == {
         f.name for f in fields(kind)
     }
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from probe_sql import faults
 from probe_sql.ledger.kept import Kept, Note, Saving
 from probe_sql.ledger.log import Log, storable
+from probe_sql.policy.kinds import Size
 from probe_sql.policy.model import Reuse
 
 
@@ -106,8 +107,8 @@ class Answers:
         answers = self._log.book.answers.values()
         own = [one for one in answers if one.belongs_to(analyst, self._user)]
         over = max(
-            sum(one.size for one in own) + size - self._reuse.quota_bytes,
-            sum(one.size for one in answers) + size - self._reuse.size_bytes,
+            sum(one.size for one in own) + size - Size.bytes(self._reuse.quota),
+            sum(one.size for one in answers) + size - Size.bytes(self._reuse.size),
         )
         evicted: list[int] = []
         for one in own:

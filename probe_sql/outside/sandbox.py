@@ -10,6 +10,7 @@ from typing import Any, Self
 from probe_sql.errors import OperationalError, ProbeError, Refused, SqlError
 from probe_sql.outside.process import Child, Ended, Late, Progress, reader
 from probe_sql.policy import Resources
+from probe_sql.policy.kinds import Size, TimeSpan
 from probe_sql.text import visible
 
 
@@ -41,14 +42,14 @@ class Sandbox:
     ) -> None:
         self._progress = progress
         self._limits = limits
-        seconds = limits.around_seconds
+        seconds = float(TimeSpan.seconds(limits.around_time))
         try:
             self._child = Child(
                 functions,
-                memory=limits.around_memory_bytes,
+                memory=Size.bytes(limits.around_memory),
                 seconds=seconds,
                 life=int(4 * seconds),
-                size=limits.around_size_bytes,
+                size=Size.bytes(limits.around_size),
             )
         except Ended:
             raise self._error("memory", "") from None
@@ -81,7 +82,7 @@ class Sandbox:
     def run(self, sql: str, columns: Sequence[Column]) -> Found:
         """The rows of a SELECT that was bound to these columns."""
         types = [column.type for column in columns]
-        rows, size = self._limits.around_rows, self._limits.around_size_bytes
+        rows, size = self._limits.around_rows, Size.bytes(self._limits.around_size)
         answer = self._ask(do="run", sql=sql, types=types, rows=rows, size=size)
         readers = [reader(type_) for type_ in types]
         found = [

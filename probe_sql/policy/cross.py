@@ -15,7 +15,6 @@ from probe_sql.policy.kinds import Findings, show
 from probe_sql.policy.model import (
     Budget,
     Column,
-    JointKeys,
     Periods,
     PublicTable,
     Table,
@@ -52,63 +51,49 @@ def check_tables(found: Findings, tables: Tables, public: Publics) -> None:
             what = f"{private.name} is declared private and public; names ignore case"
             found.add(dotted("public", name), what, f"remove [public.{bare(name)}] or rename it")
     for table in tables.values():
-        for column in table.columns.values():
-            if isinstance(column.keys, TableKeys):
-                at = dotted("tables", table.name, "columns", column.name)
-                _check_table_keys(found, at, column, column.keys, tables, public)
-        for index, joint in enumerate(table.joint_keys):
-            if joint.columns:
-                at = dotted("tables", table.name, "keys", index)
-                _check_joint(found, at, table, joint, tables, public)
+        for where, name, owner, other in table.listed():
+            listed = _listed(found, where, owner, other, tables, public)
+            column = table.find_column(name)
+            if listed is not None and column is not None:
+                _check_types(found, table.name, column, where, listed, f"{owner}.{other}")
 
 
-def _check_table_keys(
-    found: Findings, at: str, column: Column, keys: TableKeys, tables: Tables, public: Publics
-) -> None:
-    owner = _public(found, f"{at}.keys.table", keys.table, tables, public)
-    known = _listed(found, f"{at}.keys.column", owner, keys.column)
-    if known is None:
-        return
-    if column.type is None:
-        check_numeric(found, at, column, known, f"the column's keys are {known.name} values")
-    elif not comparable(column.type, known):
-        what = f"the column is {column.type.name} and its keys are {known.name} values"
-        found.add(f"{at}.keys", what, "name a column of the same type, or correct the types")
-
-
-def _check_joint(
-    found: Findings, at: str, table: Table, joint: JointKeys, tables: Tables, public: Publics
-) -> None:
-    owner = _public(found, f"{at}.table", joint.table, tables, public)
-    for name, other in zip(joint.columns, joint.table_columns, strict=True):
-        column = table.find_column(name)
-        own = column.resolved_type if column is not None else None
-        known = _listed(found, f"{at}.table_columns", owner, other)
-        if own is not None and known is not None and not comparable(own, known):
-            what = f"{name} is {own.name} and {other} is {known.name}"
-            found.add(f"{at}.table_columns", what, "match columns of the same type")
-
-
-def _public(
-    found: Findings, at: str, name: str, tables: Tables, public: Publics
-) -> PublicTable | None:
+def _listed(
+    found: Findings, where: str, name: str, column: str, tables: Tables, public: Publics
+) -> SqlType | None:
+    """Type of the public column that lists keys; None where nothing tells it."""
+    at = f"{where.rpartition('.')[0]}.table"
     owner = find(public, name)
+    listed = owner.find_column(column) if owner is not None else None
     if owner is None and find(tables, name) is not None:
         found.add(at, f"{name} is private: its values cannot be keys", "name a public table")
     elif owner is None:
         add = f'add [public.{bare(name)}] with its key, as in key = ["name"]'
-        what = f"there is no public table {quoted(name)}"
-        found.add(at, what, meant(name, public, add))
-    return owner
+        found.add(at, f"there is no public table {quoted(name)}", meant(name, public, add))
+    elif listed is None and owner.columns:
+        fix = meant(column, owner.columns, f"name one of {', '.join(owner.columns)}")
+        found.add(where, f"the public table {owner.name} has no column {quoted(column)}", fix)
+    return None if listed is None else listed.resolved_type
 
 
-def _listed(found: Findings, at: str, owner: PublicTable | None, name: str) -> SqlType | None:
-    """Type of the public column that lists keys; None where nothing tells it."""
-    column = owner.find_column(name) if owner is not None else None
-    if owner is not None and owner.columns and column is None:
-        fix = meant(name, owner.columns, f"name one of {', '.join(owner.columns)}")
-        found.add(at, f"the public table {owner.name} has no column {quoted(name)}", fix)
-    return None if column is None else column.resolved_type
+def _check_types(
+    found: Findings, table: str, column: Column, where: str, listed: SqlType, source: str
+) -> None:
+    own = column.resolved_type
+    if column.type is None and (column.keys is None or column.keys.sql_type is None):
+        at = dotted("tables", table, "columns", column.name)
+        check_numeric(found, at, column, listed, f"the column's keys are {listed.name} values")
+    elif own is not None:
+        check_listed(found, where, column.name, own, source, listed)
+
+
+def check_listed(
+    found: Findings, where: str, name: str, own: SqlType, source: str, listed: SqlType
+) -> None:
+    """A column and the public one that lists its keys have values of one kind."""
+    if not comparable(own, listed):
+        what = f"{name} is {own.name} and its keys {source} are {listed.name}"
+        found.add(where.removesuffix(".column"), what, "name a public column of the same type")
 
 
 def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget | None) -> None:

@@ -44,10 +44,8 @@ UNIT_CAP = "no cap but `max_rows`"
 EPSILON = Amount()
 COUNT = Whole()
 
-LIST_KEYS = Section("ListKeys", "keys", (
-    Field("", Values(), 'keys = ["A", "B"]', "the keys, in the order in which they are shown",
-          REQUIRED, "scan", own_name="values"),
-))  # fmt: skip
+LISTED = Field("", Values(), 'keys = ["A", "B"]', "keys", REQUIRED, "scan", own_name="values")
+LIST_KEYS = Section("ListKeys", "keys", (LISTED,))
 KEY_FORMS = {
     "integers": Section("IntegerKeys", "keys", (
         Field("integers", Ends(), "integers = [1, 265]",

@@ -40,7 +40,7 @@ class Findings:
 
     def __init__(self, at: str) -> None:
         self.at = at
-        self.problems: list[Problem] = []
+        self.problems: dict[Problem, None] = {}  # each once, in order
 
     def path(self, key: str) -> str:
         """The path of `key` below the value's; an empty key is the value."""
@@ -48,12 +48,12 @@ class Findings:
 
     def add(self, key: str, what: str, fix: str) -> None:
         """Note a problem at `key` below the value's path."""
-        self.problems.append(Problem(self.path(key), what, fix))
+        self.problems[Problem(self.path(key), what, fix)] = None
 
     def finish(self) -> None:
         """Raise everything that was found, at once; return if that is nothing."""
         if self.problems:
-            raise PolicyError(self.problems)
+            raise PolicyError(tuple(self.problems))
 
 
 def is_a(value: object, kind: Any) -> bool:

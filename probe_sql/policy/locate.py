@@ -15,6 +15,7 @@ from probe_sql.policy.names import dotted
 
 _BLANK = re.compile(r"(?:[\s,]|#[^\n]*)*")
 _KEY = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=\]])*""")
+_PART = re.compile(r"""\.?(?:"(?:\\.|[^"\\])*"|[^".\[]+)|\[\d+\]""")  # of a dotted path
 _SCALAR = re.compile(
     r'''"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?'{3,5}|"(?:\\.|[^"\\])*"|'[^']*'|[^,\]}\n#]+''',
     re.DOTALL,
@@ -39,11 +40,9 @@ class Lines:
 
     def find(self, where: str) -> int | None:
         """Line of the key, or of the nearest key above it that is there; else None."""
-        while where:
-            if where in self._lines:
-                return self._lines[where]
-            where = _parent(where)
-        return None
+        above = (where[: part.end()] for part in _PART.finditer(where))
+        known = [self._lines[path] for path in above if path in self._lines]
+        return known[-1] if known else None
 
     def _document(self) -> None:
         base: tuple[str | int, ...] = ()
@@ -121,22 +120,3 @@ class Lines:
         line = bisect_right(self._newlines, position - 1) + 1
         for depth in range(1, len(path) + 1):
             self._lines.setdefault(dotted(*path[:depth]), line)
-
-
-def _parent(where: str) -> str:
-    """Dotted path without its last part."""
-    if where.endswith("]"):
-        return where[: where.rindex("[")]
-    if where.endswith('"'):
-        quote = len(where) - 2
-        while where[quote] != '"' or _escaped(where, quote):
-            quote -= 1
-        return where[: max(0, quote - 1)]
-    return where[: max(0, where.rfind("."))]
-
-
-def _escaped(text: str, position: int) -> bool:
-    slashes = 0
-    while text[position - 1 - slashes] == "\\" and slashes < position:
-        slashes += 1
-    return slashes % 2 == 1

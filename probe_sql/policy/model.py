@@ -8,7 +8,7 @@ exists is a value that is sound. What must hold between objects is in `cross`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
@@ -18,7 +18,7 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.loss import Loss
 from probe_sql.periods import Span, whole
 from probe_sql.policy import fields
-from probe_sql.policy.keys import Declared, misfit
+from probe_sql.policy.keys import Declared, TableKeys, misfit
 from probe_sql.policy.kinds import Findings, Size, TimeSpan, show
 from probe_sql.policy.names import bare, dotted, find, frozen, meant, quoted
 from probe_sql.policy.section import Checked, Section
@@ -186,6 +186,18 @@ class Table(Checked):
         )
         object.__setattr__(self, "joint_keys", tuple(joint))
 
+    def listed(self) -> Iterator[tuple[str, str, str, str]]:
+        """Each column with keys in a public table: where the policy says so, the column's name,
+        that table, and the column there."""
+        at = dotted("tables", self.name)
+        for name, column in self.columns.items():
+            if isinstance(column.keys, TableKeys):
+                where = f"{at}.{dotted('columns', name)}.keys.column"
+                yield where, name, column.keys.table, column.keys.column
+        for index, joint in enumerate(self.joint_keys):
+            for name, other in zip(joint.columns, joint.table_columns, strict=True):
+                yield f"{at}.keys[{index}].table_columns", name, joint.table, other
+
     def find_column(self, name: str) -> Column | None:
         """The declared column of that name in any case, or None."""
         return find(self.columns, name)
@@ -336,19 +348,9 @@ class Reuse(Checked):
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:
         """The part of one analyst is no more than the whole."""
-        if {"size", "quota"} <= sound and self.quota_bytes > self.size_bytes:
+        if {"size", "quota"} <= sound and Size.bytes(self.quota) > Size.bytes(self.size):
             what = f"{show(self.quota)} is more than all answers may take, {show(self.size)}"
             found.add("quota", what, f"write quota = {show(self.size)} or less, or raise size")
-
-    @property
-    def size_bytes(self) -> int:
-        """The most that all answers take."""
-        return Size.bytes(self.size)
-
-    @property
-    def quota_bytes(self) -> int:
-        """The most that those of one analyst take."""
-        return Size.bytes(self.quota)
 
     @property
     def seconds(self) -> float:
@@ -391,18 +393,3 @@ class Resources(Checked):
     def seconds(self) -> float | None:
         """The longest that one statement of a scan may take; None where the owner says nothing."""
         return None if self.time_limit is None else float(TimeSpan.seconds(self.time_limit))
-
-    @property
-    def around_seconds(self) -> float:
-        """The longest that one step around private blocks may take."""
-        return float(TimeSpan.seconds(self.around_time))
-
-    @property
-    def around_memory_bytes(self) -> int:
-        """The memory of the process around private blocks."""
-        return Size.bytes(self.around_memory)
-
-    @property
-    def around_size_bytes(self) -> int:
-        """The most that the rows of a result around private blocks take."""
-        return Size.bytes(self.around_size)

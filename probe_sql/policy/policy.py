@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from probe_sql.accuracy import Accuracy
 from probe_sql.card import card, table
 from probe_sql.errors import PolicyError, Problem
-from probe_sql.markup import Html, join, tag
+from probe_sql.markup import join, tag
 from probe_sql.options import updated
 from probe_sql.policy import cross, fields, schema
 from probe_sql.policy.keys import BinKeys, DateKeys, IntegerKeys, ListKeys, TableKeys
@@ -54,14 +54,22 @@ class Policy(Checked):
     section: ClassVar[Section] = fields.POLICY
 
     def __str__(self) -> str:
-        return policy_text(self.budget, self.tables, self.public)
+        lines = [_budget(self.budget)]
+        for name, told, rows in _described(self.tables, self.public):
+            lines += ["", f"{name}: {told}", *("  " + "  ".join(row).rstrip() for row in rows)]
+        return "\n".join(lines)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
         """The policy in words, where IPython would show its parts."""
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return policy_html(self.budget, self.tables, self.public)
+        parts = [
+            join(tag("p", tag("b", name), f": {told}"), table(_HEAD, rows, long=3, thin=True))
+            for name, told, rows in _described(self.tables, self.public)
+        ]
+        title = f"What can be asked: {plural(len(self.tables), 'private table')}"
+        return str(card(title, tag("p", f"{_budget(self.budget)}."), parts))
 
     def __post_init__(self) -> None:
         self.validate()
@@ -170,35 +178,27 @@ class Policy(Checked):
         return Path(self.source or "policy").parent / path
 
 
-def policy_text(
-    budget: Budget, tables: Mapping[str, Table], public: Mapping[str, PublicTable]
-) -> str:
-    """The policy in lines of text."""
-    lines = [_budget(budget)]
-    for name, private in tables.items():
-        lines += ["", f"{name}: {unit_text(private.unit)}"]
-        lines += ["  " + "  ".join(cells).rstrip() for cells in _columns(private.columns, False)]
-    for name, shared in public.items():
-        lines += ["", f"{name}: public, exact, key {', '.join(shared.key)}"]
-        lines += ["  " + "  ".join(cells).rstrip() for cells in _columns(shared.columns, True)]
-    return "\n".join(lines)
+_HEAD = ("column", "type", "what it can be used for", "about")
 
 
-def policy_html(
-    budget: Budget, tables: Mapping[str, Table], public: Mapping[str, PublicTable]
-) -> str:
-    """The policy as a card."""
-    parts: list[Html] = []
+def _described(
+    tables: Mapping[str, Table], public: Mapping[str, PublicTable]
+) -> Iterator[tuple[str, str, list[tuple[str, str, str, str]]]]:
+    """Each table's name, what holds of it, and the cells of its columns."""
     for name, private in tables.items():
-        parts.append(_part(name, unit_text(private.unit), private.columns, False))
+        rows = [_cells(column, False) for column in private.columns.values()]
+        yield name, _unit(private.unit), rows
     for name, shared in public.items():
         told = f"public, exact; its key is {', '.join(shared.key)}"
-        parts.append(_part(name, told, shared.columns, True))
-    title = f"What can be asked: {plural(len(tables), 'private table')}"
-    return str(card(title, tag("p", f"{_budget(budget)}."), parts))
+        yield name, told, [_cells(column, True) for column in shared.columns.values()]
 
 
-def unit_text(unit: Unit) -> str:
+def _cells(column: Column, public: bool) -> tuple[str, str, str, str]:
+    sql_type = column.type.name if column.type is not None else ""
+    return column.name, sql_type, use_of(column, public), column.about or ""
+
+
+def _unit(unit: Unit) -> str:
     """What is protected, in words."""
     if unit.column is None or unit.max_rows is None:
         return "one row is protected"
@@ -235,24 +235,3 @@ def _budget(budget: Budget) -> str:
         one = budget.periods
         text += f"; of it {limit(one.epsilon)} for the rows of each {one.every}, by {one.column}"
     return text
-
-
-def _columns(columns: Mapping[str, Column], public: bool) -> list[tuple[str, str, str, str]]:
-    """Name, type, use and the owner's words of each column."""
-    return [
-        (
-            name,
-            column.type.name if column.type is not None else "",
-            use_of(column, public),
-            column.about or "",
-        )
-        for name, column in columns.items()
-    ]
-
-
-def _part(name: str, told: str, columns: Mapping[str, Column], public: bool) -> Html:
-    head = ("column", "type", "what it can be used for", "about")
-    return join(
-        tag("p", tag("b", name), f": {told}"),
-        table(head, _columns(columns, public), long=3, thin=True),
-    )

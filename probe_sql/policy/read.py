@@ -65,7 +65,7 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
         raise PolicyError([_syntax(error, text)], source) from None
     policy, problems = _read(document, source)
     if problems:
-        raise PolicyError(with_lines(dict.fromkeys(problems), text), source)
+        raise PolicyError(with_lines(problems, text), source)
     return policy
 
 
@@ -101,4 +101,4 @@ def _read(document: dict[str, Any], source: str) -> tuple[Policy, list[Problem]]
     found = Findings("")
     policy = POLICY.read(found, "", document, source=source)
     assert isinstance(policy, Policy)
-    return policy, found.problems
+    return policy, list(found.problems)

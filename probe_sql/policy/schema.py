@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from probe_sql.errors import Problem
-from probe_sql.policy.cross import Publics, Tables
-from probe_sql.policy.keys import TableKeys, comparable, misfit
+from probe_sql.policy.cross import Publics, Tables, check_listed
+from probe_sql.policy.keys import misfit
 from probe_sql.policy.kinds import Findings
 from probe_sql.policy.model import Column, PublicTable, Table, check_numeric
 from probe_sql.policy.names import bare, dotted, find, meant, quoted
@@ -22,56 +22,46 @@ def problems(tables: Tables, public: Publics, schemas: Schemas) -> list[Problem]
     """Find every contradiction between the tables of a policy and the schemas."""
     found = Findings("")
     for table in tables.values():
-        _check_private(found, table, schemas)
-    for other in public.values():
-        _check_public(found, other, schemas)
-    return found.problems
+        at = dotted("tables", table.name)
+        schema = _check_columns(found, at, table, schemas)
+        person = table.unit.column
+        if schema is not None and person is not None and find(schema, person) is None:
+            what = f"{table.name} has no column {quoted(person)}, and without it rows "
+            what += "of one person cannot be told from those of another"
+            found.add(f"{at}.unit.column", what, "keep that column in the table or view")
+        for where, name, owner, other in table.listed() if schema is not None else ():
+            actual, listing = find(schema or {}, name), find(schemas, owner)
+            if actual is None or listing is None:
+                continue  # reported at the column, or at the public table itself
+            listed = _column(found, where.removesuffix(".column"), owner, other, listing)
+            if listed is not None:
+                check_listed(found, where, name, actual, f"{owner}.{other}", listed)
+    for shared in public.values():
+        at = dotted("public", shared.name)
+        schema = _check_columns(found, at, shared, schemas)
+        for name in shared.key if schema is not None else ():
+            if find(shared.columns, name) is None:
+                _column(found, f"{at}.key", shared.name, name, schema or {})
+    return list(found.problems)
 
 
-def _check_private(found: Findings, table: Table, schemas: Schemas) -> None:
-    at = dotted("tables", table.name)
+def _check_columns(
+    found: Findings, at: str, table: Table | PublicTable, schemas: Schemas
+) -> Schema | None:
+    """The schema of a table, whose columns are there with the declared types."""
     schema = find(schemas, table.name)
-    if schema is None:
-        _no_table(found, at, table.name, schemas)
-        return
-    for column in table.columns.values():
+    if schema is None and isinstance(table, PublicTable) and table.path is not None:
+        what = f"the file {quoted(table.path)} could not be read"
+        found.add(f"{at}.path", what, "write the path of a CSV or Parquet file")
+    elif schema is None:
+        fix = meant(table.name, schemas, f"remove it, or create {bare(table.name)}")
+        found.add(at, f"the database has no table {quoted(table.name)}", fix)
+    for column in table.columns.values() if schema is not None else ():
         where = f"{at}.{dotted('columns', column.name)}"
-        actual = _column(found, where, table.name, column.name, schema)
+        actual = _column(found, where, table.name, column.name, schema or {})
         if actual is not None:
             _check_column(found, where, column, actual)
-            if isinstance(column.keys, TableKeys):
-                pair = (column.keys.table, column.keys.column)
-                _check_domain(found, f"{where}.keys", column.name, actual, pair, schemas)
-    if table.unit.column is not None and find(schema, table.unit.column) is None:
-        what = f"{table.name} has no column {quoted(table.unit.column)}, and without it rows "
-        what += "of one person cannot be told from those of another"
-        found.add(f"{at}.unit.column", what, "keep that column in the table or view")
-    for index, joint in enumerate(table.joint_keys):
-        for name, other in zip(joint.columns, joint.table_columns, strict=True):
-            actual = find(schema, name)
-            where = dotted("tables", table.name, "keys", index)
-            if actual is not None:
-                _check_domain(found, where, name, actual, (joint.table, other), schemas)
-
-
-def _check_public(found: Findings, public: PublicTable, schemas: Schemas) -> None:
-    at = dotted("public", public.name)
-    schema = find(schemas, public.name)
-    if schema is None:
-        if public.path is None:
-            _no_table(found, at, public.name, schemas)
-        else:
-            what = f"the file {quoted(public.path)} could not be read"
-            found.add(f"{at}.path", what, "write the path of a CSV or Parquet file")
-        return
-    for name in public.key:
-        if find(public.columns, name) is None:
-            _column(found, f"{at}.key", public.name, name, schema)
-    for column in public.columns.values():
-        where = f"{at}.{dotted('columns', column.name)}"
-        actual = _column(found, where, public.name, column.name, schema)
-        if actual is not None:
-            _check_column(found, where, column, actual)
+    return schema
 
 
 def _check_column(found: Findings, at: str, column: Column, actual: SqlType) -> None:
@@ -83,37 +73,12 @@ def _check_column(found: Findings, at: str, column: Column, actual: SqlType) -> 
         found.add(f"{at}.keys", why, f"write the keys as {actual.name} values")
 
 
-def _check_domain(
-    found: Findings,
-    at: str,
-    name: str,
-    actual: SqlType,
-    other: tuple[str, str],
-    schemas: Schemas,
-) -> None:
-    """The public column that lists a column's keys exists and has values of its type."""
-    schema = find(schemas, other[0])
-    if schema is None:
-        return  # reported at the public table itself
-    listed = find(schema, other[1])
-    if listed is None:
-        _column(found, at, other[0], other[1], schema)
-    elif not comparable(actual, listed):
-        what = f"{name} is {actual.name} and its keys {other[0]}.{other[1]} are {listed.name}"
-        found.add(at, what, "name a public column of the same type")
-
-
 def _column(found: Findings, at: str, table: str, name: str, schema: Schema) -> SqlType | None:
     actual = find(schema, name)
     if actual is None:
         fix = meant(name, schema, f"remove {bare(name)}")
         found.add(at, f"{table} has no column {quoted(name)} in the database", fix)
     return actual
-
-
-def _no_table(found: Findings, at: str, name: str, schemas: Schemas) -> None:
-    fix = meant(name, schemas, f"remove it, or create {bare(name)}")
-    found.add(at, f"the database has no table {quoted(name)}", fix)
 
 
 def with_types(

@@ -128,7 +128,7 @@ class Section:
             values |= row.filled(value)
         made = self.unchecked(**extra, **values)
         made.check(found, frozenset(unread))
-        above.problems += found.problems
+        above.problems |= found.problems
         if not found.problems:
             made.settle()
         return made
@@ -173,8 +173,8 @@ class Checked:
         Sound ones are kept in their final form: nothing in them can be changed. `unread` are
         settings whose problems are known already.
         """
-        if self.section.named:
-            Text().check(found, "", getattr(self, "name", None), self.section.named)
+        named = self.section.named
+        known = not named or Text().check(found, "", getattr(self, "name", None), named)
         sound = set()
         for row in self.section.fields:
             own = row.value(self)
@@ -187,7 +187,8 @@ class Checked:
                 kept = row.left_out(type(self))
             for name, value in row.filled(kept).items():
                 object.__setattr__(self, name, value)
-        self.agree(found, frozenset(sound))
+        if known:
+            self.agree(found, frozenset(sound))
 
     def agree(self, found: Findings, sound: frozenset[str]) -> None:
         """Note where settings that are sound alone contradict each other."""

@@ -14,11 +14,7 @@ from tests.policy import reference
 
 REFERENCE = reference.PAGE.read_text("utf-8")
 PACKAGE = Path(__file__).parents[2] / "probe_sql"
-# Of texts that are read as numbers.
-OTHER_NAMES = {
-    "Reuse": ("quota_bytes",),
-    "Resources": ("seconds", "around_memory_bytes", "around_seconds", "around_size_bytes"),
-}
+OTHER_NAMES = {"Resources": ("seconds",)}  # of a text that is read as a number
 
 
 def blocks(language: str) -> list[str]:

@@ -19,7 +19,7 @@ from tests.policy.test_read import MISTAKES
 WORDS = re.compile(
     r"write (all of them as|keys = {|the header with|{} with any of|\[budget\] with)"
     r"|keep one|remove it from|remove or rename|remove \[|add \[|use one of|name (a|one|each) "
-    r"|match columns|copy the file here"
+    r"|copy the file here"
 )
 
 

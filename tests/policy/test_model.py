@@ -198,6 +198,7 @@ WRONG: Any = "wrong"
         (lambda: JointKeys(WRONG, "t"), "keys.columns", "list of column names"),
         (lambda: JointKeys(("a", "b"), "t", ("a",)), "keys.table_columns", "cannot match"),
         (lambda: Table("", NUMBERS), 'tables.""', "empty"),
+        (lambda: Table(WRONG.encode(), {}), "tables.\"b'wrong'\"", "must be a string"),
         (lambda: Table("t", {}), "tables.t.columns", "no column"),
         (lambda: Table("t", WRONG), "tables.t.columns", "must be a table"),
         (lambda: Table("t", {"b": Column("a")}), "tables.t.columns.b", "another name"),

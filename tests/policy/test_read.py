@@ -261,7 +261,7 @@ MISTAKES: list[tuple[str, str, int | None, str, str]] = [
     (keys('{ table = "diseases", column = "nmae" }'), f"{AGE}.keys.column", 17, "no column",
      'did you mean "name"?'),
     (column('{ type = "INTEGER", keys = { table = "diseases", column = "name" } }'),
-     f"{AGE}.keys", 17, "INTEGER and its keys are VARCHAR", "same type"),
+     f"{AGE}.keys", 17, "diseases.name are VARCHAR", "same type"),
     (column('{ type = "DATE", keys = ["2020-01-01"] }'), f"{AGE}.keys", 17,
      "VARCHAR values and the column is DATE", 'type = "VARCHAR"'),
     (column('{ type = "TINYINT", keys = { integers = [0, 200] } }'), f"{AGE}.keys", 17,
@@ -323,7 +323,7 @@ MISTAKES: list[tuple[str, str, int | None, str, str]] = [
      "tables.patients.keys[0].table_columns", 22, "2 columns cannot match 1", "one column"),
     (patched('table = "ward_days"', ""), "tables.patients.keys[0].table", 19, "missing", "table"),
     (patched('table = "ward_days"', 'table = "diseases"\ntable_columns = ["name", "cap"]'),
-     "tables.patients.keys[0].table_columns", 22, "admitted is DATE and cap is INTEGER", "same"),
+     "tables.patients.keys[0].table_columns", 22, "admitted is DATE and its keys", "same"),
     (BASE.replace("[[tables.patients.keys]]", "[tables.patients.keys]"), "tables.patients.keys",
      19, "list of tables", "[[tables.patients.keys]]"),
     # public tables

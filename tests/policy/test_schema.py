@@ -187,14 +187,14 @@ def test_unit_and_joint_columns(policy: Policy) -> None:
         unit=Unit("patient", max_rows=3),
         joint_keys=(JointKeys(("ward", "disease"), "diseases", ("cap", "name")),),
     )
-    with pytest.raises(PolicyError, match="ward is VARCHAR and cap is INTEGER"):
+    with pytest.raises(PolicyError, match="ward is VARCHAR and its keys "):
         replace(policy, tables=by_name(patients))
     untyped = {**policy.public, "diseases": replace(policy.public["diseases"], columns={})}
     paths = found(replace(policy, tables=by_name(patients), public=untyped), clinic_schema())
     assert [path for path, _ in paths] == [
         "tables.patients.columns.patient",
         "tables.patients.unit.column",
-        "tables.patients.keys[0]",
+        "tables.patients.keys[0].table_columns",
     ]
 
 

@@ -284,7 +284,7 @@ def _question(plan: Plan) -> tuple[Any, ...]:
     return (
         plan.identity(here),
         joined,
-        tuple(map(identity.tally, scan.tallies)),
+        tuple(each.identity for each in scan.tallies),
         scan.measures,
         shown,
         plan.query.shown,

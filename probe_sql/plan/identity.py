@@ -42,11 +42,6 @@ class Surroundings:
     public: Mapping[str, str]
 
 
-def tally(value: Tally) -> bytes:
-    """Write a tally down: within a query, tallies that share it count the same."""
-    return _tally(value, lambda scalar: scalar.identity)
-
-
 def threshold(value: int | Threshold) -> bytes:
     """Write a threshold down: within a query, those that share it are equal in every group."""
     return _threshold(value, lambda scalar: scalar.identity)
@@ -210,11 +205,6 @@ def _optional(value: Scalar | None, written: _Written) -> Value:
     return None if value is None else written(value)
 
 
-def _tally(value: Tally, written: _Written) -> bytes:
-    argument, passes = _optional(value.argument, written), _optional(value.filter, written)
-    return encode((value.kind, argument, passes, value.grid))
-
-
 def _threshold(value: int | Threshold, written: _Written) -> bytes:
     if isinstance(value, int):
         return encode(value)
@@ -302,7 +292,7 @@ def _weight(value: Tally, written: _Written) -> bytes:
     Without `after`: it excludes rows that pass two exclusive filters, and there are none.
     """
     present = _optional(value.present, written)
-    return encode((_tally(value, written), value.low, value.high, present))
+    return encode((value.written(written), value.low, value.high, present))
 
 
 def _multiplier(value: Multiplier | None, written: _Written) -> Value:

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.logic.merge_thresholds import HalfLine
-from probe_sql.plan import identity
 from probe_sql.plan.tally import Tally
 from probe_sql.plan.weights import positive_of, present_of, tally_of
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Value
@@ -29,7 +28,7 @@ class Summand:
     @property
     def variable(self) -> tuple[bytes, bytes]:
         """What the factor multiplies: summands of the same add up."""
-        tally = b"" if self.tally is None else identity.tally(self.tally)
+        tally = b"" if self.tally is None else self.tally.identity
         return tally, b"" if self.public is None else self.public.identity
 
 
@@ -148,7 +147,7 @@ def add(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
 
 
 def _guards(left: Quotient, right: Quotient) -> tuple[Tally, ...]:
-    found = {identity.tally(guard): guard for guard in (*left.guards, *right.guards)}
+    found = {guard.identity: guard for guard in (*left.guards, *right.guards)}
     return tuple(found.values())
 
 
@@ -197,7 +196,7 @@ def _divide(left: Quotient, right: Quotient, span: Span | None) -> Quotient:
     elif tally.kind == "distinct":
         guard = present_of(tally)
     guards = (*_guards(left, right), guard)
-    return Quotient(left.parts, bottom, tuple({identity.tally(g): g for g in guards}.values()))
+    return Quotient(left.parts, bottom, tuple({g.identity: g for g in guards}.values()))
 
 
 def _nonlinear(what: str, span: Span | None, fix: str | None = None) -> Refused:
@@ -219,8 +218,8 @@ def half_line(whole: Quotient, op: str) -> HalfLine | None:
     if bottom is not None:
         if constant or bottom.public is not None or bottom.tally is None:
             return None
-        below = identity.tally(bottom.tally)
-        own = [part for part in parts if part.tally and identity.tally(part.tally) == below]
+        below = bottom.tally.identity
+        own = [part for part in parts if part.tally and part.tally.identity == below]
         parts = [part for part in parts if part not in own]
         constant = sum((p.factor for p in own), Fraction(0))
     if not parts:
@@ -228,10 +227,10 @@ def half_line(whole: Quotient, op: str) -> HalfLine | None:
     lead = parts[0].factor
     bound = -constant / lead
     up = (op in (">", ">=")) == (lead > 0)
-    normal = tuple((identity.tally(part.tally), part.factor / lead) for part in parts if part.tally)
+    normal = tuple((part.tally.identity, part.factor / lead) for part in parts if part.tally)
     # With its guards: SUM(x) is NULL where COALESCE(SUM(x), 0) is 0, so they are two values.
-    guards = frozenset(map(identity.tally, whole.guards))
-    divisor = None if bottom is None or bottom.tally is None else identity.tally(bottom.tally)
+    guards = frozenset(each.identity for each in whole.guards)
+    divisor = None if bottom is None or bottom.tally is None else bottom.tally.identity
     axis = (normal, divisor, guards)
     tally = parts[0].tally
     assert tally is not None

@@ -204,7 +204,7 @@ class Normaliser:
 
     def tally(self, tally: Tally) -> int:
         """The number of a tally, shared with an earlier equal one."""
-        index = self._tally_index.setdefault(identity.tally(tally), len(self.tallies))
+        index = self._tally_index.setdefault(tally.identity, len(self.tallies))
         if index == len(self.tallies):
             self.tallies.append(tally)
         return index
@@ -276,11 +276,11 @@ class Normaliser:
         """The number of the rank of an order statistic, shared with an earlier equal one."""
         assert call.fraction is not None
         tally = ranking_of(call)
-        known = [identity.tally(each) for each in self.rankings]
-        if identity.tally(tally) not in known:
+        known = [each.identity for each in self.rankings]
+        if tally.identity not in known:
             self.rankings.append(tally)
-            known.append(identity.tally(tally))
-        rank = Rank(known.index(identity.tally(tally)), call.fraction, tally.low, tally.high)
+            known.append(tally.identity)
+        rank = Rank(known.index(tally.identity), call.fraction, tally.low, tally.high)
         if rank not in self.ranks:
             self.ranks.append(rank)
         return self.ranks.index(rank)
@@ -292,12 +292,10 @@ class Normaliser:
         top, bottom = form.parts[0], form.denominator
         if top.tally is None or bottom is None or bottom.tally is None:
             return None
-        above, below = identity.tally(top.tally), identity.tally(bottom.tally)
+        above, below = top.tally.identity, bottom.tally.identity
         for index in sorted(measured):
             measure = self.measures[index]
-            weights = {
-                identity.tally(self.tallies[t.tally]): t.coefficient for t in measure.scan.terms
-            }
+            weights = {self.tallies[t.tally].identity: t.coefficient for t in measure.scan.terms}
             if measure.scan.guards or set(weights) != {above, below}:
                 continue
             if any(term.multiplier is not None for term in measure.scan.terms):

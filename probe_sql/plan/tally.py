@@ -6,12 +6,14 @@ integer combination of tallies, of known sensitivity: what noise is added to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
 from probe_sql.policy.model import JointKeys
 from probe_sql.sql.bound import GroupKey, Output
+from probe_sql.sql.canonical import encode
 from probe_sql.sql.relation import Relation
 from probe_sql.sql.scalar import Scalar
 
@@ -38,6 +40,21 @@ class Tally:
     present: Scalar | None = None
     label: str = ""
     after: tuple[Scalar, ...] = ()
+    _identity: bytes | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def identity(self) -> bytes:
+        """The canonical form: within a query, tallies that share it count the same."""
+        if self._identity is None:
+            object.__setattr__(self, "_identity", self.written(lambda scalar: scalar.identity))
+        assert self._identity is not None
+        return self._identity
+
+    def written(self, write: Callable[[Scalar], bytes]) -> bytes:
+        """Write it down, each of its expressions by `write`."""
+        parts = (self.argument, self.filter)
+        argument, passes = (None if part is None else write(part) for part in parts)
+        return encode((self.kind, argument, passes, self.grid))
 
 
 @dataclass(frozen=True, slots=True)

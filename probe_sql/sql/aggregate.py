@@ -22,6 +22,7 @@ from probe_sql.sql.bound import (
     Value,
 )
 from probe_sql.sql.casts import as_count
+from probe_sql.sql.copying import copied
 from probe_sql.sql.doubt import is_doubt
 from probe_sql.sql.expression import Expressions, Scope
 from probe_sql.sql.functions.aggregates import AGGREGATES, HINTS
@@ -58,7 +59,7 @@ def _share(value: exp.Expr, written: exp.Expr, share: object) -> str:
 def text_of(node: exp.Expr) -> str:
     """Canonical text of an expression, for people and as an identity in messages."""
     quiet = ErrorLevel.IGNORE  # sqlglot's remarks on a query that is refused help nobody
-    return node.sql(dialect="duckdb", normalize_functions="lower", unsupported_level=quiet)
+    return copied(node).sql("duckdb", False, normalize_functions="lower", unsupported_level=quiet)
 
 
 @dataclass(frozen=True, slots=True)

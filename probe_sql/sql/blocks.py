@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.policy import Policy
+from probe_sql.sql.copying import copied
 from probe_sql.sql.grouping_sets import SET
 from probe_sql.sql.peel import has_parts_around, peeled
 from probe_sql.sql.relation import no_table
@@ -101,7 +102,7 @@ class _Splitter:
         self._shadow: Refused | None = None
 
     def script(self) -> Script | None:
-        part = self._query(self._text.tree.copy(), {}, None, inline=False)
+        part = self._query(copied(self._text.tree), {}, None, inline=False)
         root = part.block
         if part.kind == "rows" or (root is not None and self._blocks == [root] and not root.holes):
             return None
@@ -336,9 +337,8 @@ class _Splitter:
             if part.block is None:
                 item.set("this", part.tree)
                 return
-            alias = item.args.get("alias") or exp.TableAlias(
-                this=exp.to_identifier(part.block.table)
-            )
+            name = exp.to_identifier(part.block.table)
+            alias = item.args.get("alias") or exp.TableAlias(this=name)
             _replace(item, _table(part.block.table, alias))
             return
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):

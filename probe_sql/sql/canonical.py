@@ -26,16 +26,16 @@ Value = Plain | bytes | tuple["Value", ...] | frozenset[bytes]
 
 def encode(value: Value) -> bytes:
     """Write a value down so that no other value is written the same."""
+    tag = _PLAIN.get(type(value))
+    if tag is not None:
+        return _tagged(tag, repr(value).encode("utf-8", "surrogatepass"))
+    if isinstance(value, bytes):
+        return _tagged(b"y", value)
     if isinstance(value, tuple):
         return _tagged(b"t", b"".join(map(encode, value)))
     if isinstance(value, frozenset):
         return _tagged(b"s", b"".join(_tagged(b"y", each) for each in sorted(value)))
-    if isinstance(value, bytes):
-        return _tagged(b"y", value)
-    tag = _PLAIN.get(type(value))
-    if tag is None:
-        raise InternalError(f"a {type(value).__name__} has no canonical form")
-    return _tagged(tag, repr(value).encode("utf-8", "surrogatepass"))
+    raise InternalError(f"a {type(value).__name__} has no canonical form")
 
 
 # Each by its exact type: a bool is an int to Python, a datetime a date, and all of these print

@@ -17,6 +17,7 @@ from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.buckets import binned, bucketed, labelled, no_keys
 from probe_sql.sql.canonical import expression
 from probe_sql.sql.compare import joinable
+from probe_sql.sql.copying import copied
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.joins import Join
 from probe_sql.sql.relation import Relation
@@ -252,7 +253,7 @@ def _over_keys(
         column = columns.get(expression(node))
         return node if column is None else column.copy()
 
-    ast = scalar.ast.copy().transform(swap)
+    ast = copied(scalar.ast).transform(swap, copy=False)
     for column in ast.find_all(exp.Column):
         if column.table != "d" and column.table not in aliases:
             return None

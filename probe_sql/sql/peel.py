@@ -17,6 +17,7 @@ from probe_sql.errors import SqlError
 from probe_sql.sql import build
 from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.around import NAMES
+from probe_sql.sql.copying import copied
 from probe_sql.sql.doubt import is_doubt
 from probe_sql.sql.grouping_sets import SET
 from probe_sql.sql.joins import conjuncts
@@ -84,7 +85,7 @@ def _conditions(select: exp.Select) -> list[exp.Expr]:
 
 def _outside(part: exp.Expr, select: exp.Select) -> bool:
     """Whether a condition of HAVING is no threshold, and is decided on released values."""
-    part = part.copy().transform(lambda node: _meant(node, select))
+    part = copied(part).transform(lambda node: _meant(node, select), copy=False)
     if select.args.get("group") is None:
         return holds_aggregate(part, {})
     if part.find(*SPREADS) is not None or not _threshold(part):

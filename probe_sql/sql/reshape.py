@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from probe_sql.errors import ProbeError, Refused
 from probe_sql.policy.policy import Policy
+from probe_sql.sql.copying import copied
 from probe_sql.sql.grouping_sets import as_union
 from probe_sql.sql.joins import conjuncts
 from probe_sql.sql.padded import never_true, without_padding
@@ -28,7 +29,7 @@ _Env = Mapping[str, bool]  # names of WITH, and whether each shows private rows
 def reshaped(text: Text, policy: Policy) -> Text:
     """The text with its tree reshaped; the same where no rule applies."""
     try:
-        tree = _Shaper(policy, text).query(text.tree.copy(), {})
+        tree = _Shaper(policy, text).query(copied(text.tree), {})
     except ProbeError as error:
         raise error.located(text.source.sql)  # noqa: B904 - the same error, with its text
     except RecursionError:

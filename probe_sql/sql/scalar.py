@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
 from probe_sql.sql.canonical import expression
+from probe_sql.sql.copying import copied
 from probe_sql.sql.type_nodes import data_type
 from probe_sql.types import BOOLEAN, DOUBLE, Kind, SqlType, parse_type
 
@@ -116,10 +117,8 @@ def stepped(value: Scalar) -> Scalar:
 
 def paren(node: exp.Expr) -> exp.Expr:
     """A copy of a node that can stand as an operand."""
-    copy = node.copy()
-    if isinstance(copy, exp.Binary | exp.Unary | exp.Between | exp.In | exp.Case | exp.Is):
-        return exp.Paren(this=copy)
-    return copy
+    joins = isinstance(node, exp.Binary | exp.Unary | exp.Between | exp.In | exp.Case | exp.Is)
+    return exp.Paren(this=copied(node)) if joins else copied(node)
 
 
 def literal(value: Fraction, type_: SqlType) -> exp.Expr:
@@ -174,11 +173,11 @@ def double_literal(value: Fraction) -> exp.Expr:
 
 
 def cast_to(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.Cast(this=node.copy(), to=data_type(name))
+    return exp.Cast(this=copied(node), to=data_type(name))
 
 
 def try_cast_to(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.TryCast(this=node.copy(), to=data_type(name), requires_string=False)
+    return exp.TryCast(this=copied(node), to=data_type(name), requires_string=False)
 
 
 def plain_timestamp(value: Scalar) -> exp.Expr:
@@ -187,7 +186,7 @@ def plain_timestamp(value: Scalar) -> exp.Expr:
     TIMESTAMP_S, _MS and _NS have other ranges, and DuckDB raises where one does not fit.
     """
     if value.type.name in ("TIMESTAMP", "DATETIME", "TIMESTAMP WITHOUT TIME ZONE"):
-        return value.ast.copy()
+        return copied(value.ast)
     return try_cast_to(value.ast, "TIMESTAMP")
 
 
@@ -314,7 +313,7 @@ def as_decimal(value: Scalar) -> tuple[exp.Expr, SqlType] | None:
 def in_type(value: Scalar, type_: SqlType) -> exp.Expr:
     """The value as an operand of a type that holds it."""
     if value.type.kind is Kind.NULL:
-        return value.ast.copy()
+        return copied(value.ast)
     if isinstance(value.constant, Fraction):
         return literal(value.constant, type_)
     return paren(value.ast) if value.type.name == type_.name else cast_to(value.ast, type_.name)
@@ -428,10 +427,10 @@ def clamp(value: Scalar, low: Fraction, high: Fraction) -> Scalar:
     floor_, ceiling = literal(low, literals), literal(high, literals)
     case = exp.Case(
         ifs=[
-            exp.If(this=exp.LT(this=column.copy(), expression=floor_.copy()), true=floor_),
-            exp.If(this=exp.GT(this=column.copy(), expression=ceiling.copy()), true=ceiling),
+            exp.If(this=exp.LT(this=copied(column), expression=copied(floor_)), true=floor_),
+            exp.If(this=exp.GT(this=copied(column), expression=copied(ceiling)), true=ceiling),
         ],
-        default=column.copy(),
+        default=copied(column),
     )
     case.meta[CLAMP] = True
     ast = case if type_.name == literals.name else cast_to(case, type_.name)

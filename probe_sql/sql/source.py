@@ -186,10 +186,15 @@ class Source:
 
 
 def _spans(node: object) -> list[tuple[int, int]]:
-    if not isinstance(node, exp.Expr):
-        return []
-    return [
-        (inner.meta["start"], inner.meta["end"])
-        for inner in node.walk()
-        if "start" in inner.meta and "end" in inner.meta
-    ]
+    found: list[tuple[int, int]] = []
+    waiting = [node]
+    while waiting:  # by hand: a walk of sqlglot's takes several times as long, for each span
+        inner = waiting.pop()
+        if isinstance(inner, exp.Expr):
+            start, end = inner.meta_get("start"), inner.meta_get("end")
+            if start is not None and end is not None:
+                found.append((start, end))
+            waiting += inner.args.values()
+        elif type(inner) is list:
+            waiting += inner
+    return found

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from probe_sql.sql.copying import copied
+
 
 @lru_cache(maxsize=512)
 def _known(name: str, dialect: str) -> exp.DataType:
@@ -14,4 +16,4 @@ def _known(name: str, dialect: str) -> exp.DataType:
 
 def data_type(name: str, dialect: str = "duckdb") -> exp.DataType:
     """Make a node of a type, by its name in a dialect."""
-    return _known(name, dialect).copy()
+    return copied(_known(name, dialect))

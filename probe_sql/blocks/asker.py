@@ -36,7 +36,9 @@ class Asker:
     ) -> Answer:
         """Answer a query with private blocks."""
         engine = self.database.backend.engine
-        program, sandbox = prepare(script, self.database.policy, engine, accuracy, waiting)
+        program, sandbox = prepare(
+            script, self.database.policy, engine, accuracy, waiting, self._kept
+        )
         with sandbox:
             return answer(program, sandbox, self)
 
@@ -91,10 +93,10 @@ def outline(
     explained: Callable[[Plan], Explanation],
 ) -> Outline:
     """EXPLAIN a query with private blocks; free of charge, reads no row."""
-    program, sandbox = prepare(script, policy, engine, accuracy)
-    sandbox.close()
-    blocks = tuple(
-        (step.block.name, explained(step.plan)) for step in program.steps if step.same is None
+    program, sandbox = prepare(
+        script, policy, engine, accuracy, kept=lambda plan: explained(plan).free is not None
     )
+    sandbox.close()
+    blocks = tuple((step.name, explained(step.asked)) for step in program.steps if step.leads)
     lines = lineage(script.outer, tables(program), summable(program))
     return Outline(program, blocks, lines)

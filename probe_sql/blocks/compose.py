@@ -89,7 +89,7 @@ def denied(
     """The denial of the whole, for that of one block."""
     privacy = _privacy(program, blocks, remaining, "", charged)
     columns = tuple(column.name for column in program.columns)
-    text = f"{step.block.name}: {reason}"
+    text = f"{step.name}: {reason}"
     return Denied(columns, (), (), privacy, reason=text, blocks=_named(program, blocks))
 
 

@@ -45,11 +45,11 @@ class Outline:
     def worst_loss(self) -> Loss:
         """The most that all blocks together can be charged."""
         total = Loss.NOTHING
-        steps = [step for step in self.program.steps if step.same is None]
+        steps = [step for step in self.program.steps if step.leads]
         for step, (_, explanation) in zip(steps, self.blocks, strict=True):
             waits = bool(step.block.holes)
-            asked = Loss.asked(step.plan.accuracy.epsilon)
-            total += max(asked, step.plan.least) if waits else explanation.worst_loss
+            asked = Loss.asked(step.asked.accuracy.epsilon)
+            total += max(asked, step.asked.least) if waits else explanation.worst_loss
         return total
 
     @property
@@ -74,9 +74,12 @@ class Outline:
         return [*lines, "", MORE]
 
     def __str__(self) -> str:
-        lines = [f"blocks      {len(self.blocks)} that read private rows", *self._shares()]
+        read = sum(step.same is None for step in self.program.steps)
+        lines = [f"blocks      {read} that read private rows", *self._shares()]
         for name, explanation in self.blocks:
-            lines += ["", name if name.startswith("block ") else f"block {name}"]
+            many = any(step.receipt and step.name == name for step in self.program.steps)
+            word = "blocks" if many else "block"
+            lines += ["", name if name.startswith("block ") else f"{word} {name}"]
             lines += [f"  {line}" for line in str(explanation).split("\n")]
         lines += ["", "around them", *(f"  {line}" for line in self._around())]
         lines += ["", f"cost        at most epsilon {limit(self.epsilon_worst)} is charged in all"]
@@ -89,6 +92,13 @@ class Outline:
             if step.same is not None:
                 equal = self.program.steps[step.same - 1].block.name
                 lines.append(f"            {name}: the same as {equal}, asked once")
+            elif not step.leads:
+                continue
+            elif step.receipt is not None:
+                lines.append(
+                    f"            {step.name}: at most epsilon {epsilon:.4g} for all, in one"
+                    " charge: no row passes WHERE of two of them"
+                )
             elif step.block.holes:
                 lines.append(
                     f"            {name}: at most epsilon {limit(epsilon)}, after the subqueries in"
@@ -137,6 +147,11 @@ class Outline:
                 for step in self.program.steps
                 if step.same is not None
             },
+            "shared": [
+                list(step.receipt.names)
+                for step in self.program.steps
+                if step.receipt is not None and step.leads
+            ],
             "around": shown_outer(self.program.script.outer, names),
             "columns": [
                 {"name": column.name, "type": column.type} for column in self.program.columns

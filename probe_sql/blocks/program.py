@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from probe_sql.blocks.receipts import Cashier, Part, Receipt
 from probe_sql.blocks.shares import arguments_of, check_margins, options_of, shares
 from probe_sql.errors import ProbeError
 from probe_sql.loss import Loss
@@ -32,7 +33,8 @@ Waiting = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One block: its plan, the columns of its table outside, and the equal block before it.
+    """One block: its plan, the columns of its table outside, the equal block before it, and the
+    receipt that it shares with others.
 
     The plan of a block with holes has an example in each, until what fills it is released.
     """
@@ -41,11 +43,33 @@ class Step:
     plan: Plan
     columns: tuple[Column, ...]
     same: int | None = None
+    receipt: Receipt | None = None
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names that its SELECT list gives."""
+        return tuple(output.name for output in self.plan.query.listed)
+
+    @property
+    def leads(self) -> bool:
+        """Whether something is asked for it, and not for an earlier block alone."""
+        first = self.receipt is None or self.receipt.numbers[0] == self.block.number
+        return self.same is None and first
 
     @property
     def pays(self) -> bool:
         """Whether it reads private rows."""
-        return self.same is None and not self.plan.decided_free
+        return self.leads and not self.plan.decided_free
+
+    @property
+    def asked(self) -> Plan:
+        """The plan that is asked: its own, or that of all who share its receipt."""
+        return self.plan if self.receipt is None else self.receipt.plan
+
+    @property
+    def name(self) -> str:
+        """Its name, or those of all who share its receipt."""
+        return self.block.name if self.receipt is None else self.receipt.name
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -76,7 +100,7 @@ class Program:
         total = Loss.NOTHING
         for step in self.steps:
             if step.pays or step.block.holes:
-                total += Loss.asked(step.plan.accuracy.epsilon)
+                total += Loss.asked(step.asked.accuracy.epsilon)
         return total
 
     def planned(self, block: Block, given: Mapping[str, Given]) -> Plan:
@@ -92,10 +116,12 @@ def prepare(
     engine: Engine | None,
     arguments: Mapping[str, Any],
     progress: Waiting | None = None,
+    kept: Callable[[Plan], bool] = lambda _: False,
 ) -> tuple[Program, Sandbox]:
     """Plan every block and bind what is outside, in the process where it is going to run.
 
-    Free of charge; reads no row. The caller closes the sandbox.
+    Free of charge; reads no row. The caller closes the sandbox. A block whose answer is `kept`
+    shares no charge: it has none.
     """
     for query in [script.outer, *(hole.query for b in script.blocks for hole in b.holes)]:
         check_outer(query, script.source, script.public)
@@ -103,7 +129,7 @@ def prepare(
     try:
         for name in script.public:
             sandbox.table(name, public_columns(policy.public[name]))
-        return _Preparation(script, policy, engine, arguments, sandbox).program(), sandbox
+        return _Preparation(script, policy, engine, arguments, sandbox, kept).program(), sandbox
     except ProbeError as error:
         sandbox.close()
         raise error.located(script.source.sql)  # noqa: B904 - the same error, with its text
@@ -128,16 +154,19 @@ class _Preparation:
     engine: Engine | None
     arguments: Mapping[str, Any]
     sandbox: Sandbox
+    kept: Callable[[Plan], bool]
     holes: dict[str, tuple[Column, ...]] = field(default_factory=dict)
 
     def program(self) -> Program:
         blocks = self.script.blocks
         divided = shares(self.script, blocks, self.policy, self.arguments)
         steps = self._steps(divided, first=True)
+        sharing = self._sharing(steps)
+        steps = self._shared(steps, sharing)
         paying = [step.block for step in steps if step.pays or step.block.holes]
         if len(paying) < len(blocks):
             divided = shares(self.script, paying, self.policy, self.arguments)
-            steps = self._steps(divided, first=False)
+            steps = self._shared(self._steps(divided, first=False), sharing)
         names = [o.name for step in steps for o in step.plan.query.listed if o.aggregate]
         check_margins(self.script, self.arguments, names)
         outer = render_outer(self.script.outer)
@@ -152,6 +181,23 @@ class _Preparation:
             self.holes,
             divided,
         )
+
+    def _sharing(self, steps: Sequence[Step]) -> frozenset[int]:
+        """The blocks that may share a charge: those that were answered before have none."""
+        able = frozenset(s.block.number for s in steps if s.pays and not s.block.holes)
+        found = {step.block.number: step for step in self._shared(steps, able) if step.receipt}
+        return frozenset(number for number, step in found.items() if not self.kept(step.plan))
+
+    def _shared(self, steps: Sequence[Step], sharing: Set[int]) -> list[Step]:
+        """The steps with the receipts that these blocks share."""
+        parts = [
+            Part(step.block.number, step.block.name, step.plan)
+            for step in steps
+            if step.block.number in sharing
+        ]
+        cashier = Cashier(self.script, self.policy, self.engine, self.arguments)
+        found = {number: one for one in cashier.receipts(parts) for number in one.numbers}
+        return [replace(step, receipt=found.get(step.block.number)) for step in steps]
 
     def _steps(self, divided: Mapping[int, Loss], first: bool) -> list[Step]:
         """Plan the blocks in order; the first time, make their tables and bind their holes."""

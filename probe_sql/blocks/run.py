@@ -53,10 +53,10 @@ def answer(program: Program, sandbox: Sandbox, asker: Asks) -> Answer:
     so far: they were paid for.
     """
     for step in program.steps:
-        reason = asker.denied(step.plan) if step.pays and not step.block.holes else None
+        reason = asker.denied(step.asked) if step.pays and not step.block.holes else None
         if reason is not None:
             return denied(program, {}, step, reason, Loss.NOTHING, asker.remaining)
-    asker.admit([step.plan for step in program.steps if step.pays or step.block.holes])
+    asker.admit([step.asked for step in program.steps if step.pays or step.block.holes])
     blocks: dict[int, Answer] = {}
     try:
         return _asked(program, sandbox, asker, blocks)
@@ -74,14 +74,13 @@ def _asked(program: Program, sandbox: Sandbox, asker: Asks, blocks: dict[int, An
         columns = public_columns(program.policy.public[name])
         sandbox.fill(name, columns, asker.public(name))
     for step in program.steps:
-        found = blocks[step.same] if step.same is not None else None
+        found = blocks.get(step.block.number if step.same is None else step.same)
         if found is None:
             given = {hole.name: _given(program, sandbox, hole) for hole in step.block.holes}
-            plan = program.planned(step.block, given) if given else step.plan
-            found = asker.ask(plan)
+            found = asker.ask(program.planned(step.block, given) if given else step.asked)
         if isinstance(found, Denied):
             return denied(program, blocks, step, found.reason, found.privacy.loss, asker.remaining)
-        blocks[step.block.number] = found
+        blocks.update(_parted(program, step, found))
         data = [[as_text(row[i]) for row in found.raw] for i in range(len(step.columns))]
         sandbox.fill(step.block.table, step.columns, data)
     if program.script.bare:
@@ -90,6 +89,15 @@ def _asked(program: Program, sandbox: Sandbox, asker: Asks, blocks: dict[int, An
     sql = render_outer(with_rows(program.script.outer, lines))
     found_ = sandbox.run(sql, sandbox.bind(sql))
     return composed(program, blocks, found_, lines, asker.remaining)
+
+
+def _parted(program: Program, step: Step, found: Answer) -> dict[int, Answer]:
+    """What was released, by the blocks that it is of."""
+    number, receipt = step.block.number, step.receipt
+    if receipt is None or not step.leads:
+        return {number: found}
+    sharing = [one for one in program.steps if one.receipt is receipt]
+    return {one.block.number: receipt.answer(one.block.number, found, one.named) for one in sharing}
 
 
 def _given(program: Program, sandbox: Sandbox, hole: Hole) -> Given:

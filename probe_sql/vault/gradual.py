@@ -29,9 +29,10 @@ from probe_sql.vault.noise import (
     Epsilon,
     Sampler,
     coins,
+    digit_coins,
     digits_needed,
     exact_rate,
-    geometric_coins,
+    growth,
     precision,
 )
 
@@ -126,25 +127,27 @@ def _levels(
     return slow, fast, loss
 
 
-def _base(rate: Fraction) -> Decimal:
-    return (-Decimal(rate.numerator) / Decimal(rate.denominator)).exp()
-
-
 @lru_cache(maxsize=1024, typed=True)
 def _step(epsilon_coarse: Epsilon, epsilon_fine: Epsilon, delta: int) -> _Step | None:
-    """The coins of a step, or `DataError`; None where both levels are the same."""
+    """The coins of a step, or `DataError`; None where both levels are the same.
+
+    A chain of levels raises e to one power for each: to those of the differences and sums by
+    division and multiplication.
+    """
     slow, fast, loss = _levels(epsilon_coarse, epsilon_fine, delta)
     if slow == fast:
         return None
     check_step(epsilon_coarse, epsilon_fine, delta)
-    with localcontext(precision(loss)):
-        cross = crossing_probability(_base(slow), _base(fast))
-        beyond = cross / (1 - cross)
+    context = precision(loss)
+    low, high = growth(slow, context.prec), growth(fast, context.prec)
+    with localcontext(context):
+        cross = crossing_probability(1 / low, 1 / high)
+        beyond, apart, together = cross / (1 - cross), high / low, high * low
     return _Step(
         coins([cross], loss),
         coins([beyond], loss),
-        geometric_coins(fast - slow, loss),
-        geometric_coins(fast + slow, loss),
+        digit_coins(apart, digits_needed(fast - slow, loss), loss),
+        digit_coins(together, digits_needed(fast + slow, loss), loss),
     )
 
 

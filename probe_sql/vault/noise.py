@@ -66,7 +66,8 @@ def coins(probabilities: Sequence[Decimal], loss: Fraction) -> Coins:
     words = further_words(loss)
     bits = 8 + 64 * words
     with localcontext(precision(loss)):
-        scaled = [min(int(q * (1 << bits)), (1 << bits) - 1) for q in probabilities]
+        scale, most = Decimal(1 << bits), (1 << bits) - 1
+        scaled = [min(int(q * scale), most) for q in probabilities]
     last = (1 << 64) - 1
     first = [[whole >> (bits - 8)] for whole in scaled]
     rest = [[whole >> (64 * j) & last for whole in scaled] for j in reversed(range(words))]
@@ -106,10 +107,20 @@ def geometric_coins(rate: Fraction, loss: Fraction) -> Coins:
     `loss` is the epsilon charged for the value that the draw becomes part of; it sets only
     how far the omitted digits and the rounding lie below it.
     """
-    digits = digits_needed(rate, loss)
+    return digit_coins(growth(rate, precision(loss).prec), digits_needed(rate, loss), loss)
+
+
+@lru_cache(maxsize=1024)
+def growth(rate: Fraction, digits: int) -> Decimal:
+    """e^rate to so many digits, which takes longer than all else that coins are made of."""
+    with localcontext(Context(prec=digits)):
+        return (Decimal(rate.numerator) / Decimal(rate.denominator)).exp()
+
+
+def digit_coins(odds: Decimal, digits: int, loss: Fraction) -> Coins:
+    """So many digits of Geom(1/odds) as coins."""
+    probabilities = []
     with localcontext(precision(loss)):
-        odds = (Decimal(rate.numerator) / Decimal(rate.denominator)).exp()
-        probabilities = []
         for _ in range(digits):
             probabilities.append(1 / (1 + odds))
             odds *= odds

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import probe_sql.vault
 from benchmarks.seeded import SeededWords
 from probe_sql.errors import DataError
+from probe_sql.vault.gradual import _step, crossing_probability
 from probe_sql.vault.noise import (
     MAX_EPSILON,
     NOISE_LIMIT,
@@ -89,6 +90,38 @@ def test_digit_probabilities_are_rounded_down_to_the_last_bit(epsilon: Epsilon, 
         slack = Fraction(1, 1 << (bits + 60))
         assert -slack <= exact - probability <= Fraction(1, 1 << bits) + slack
         assert probability > 0
+
+
+@pytest.mark.parametrize(
+    ("coarse", "fine", "delta"),
+    [
+        (0.1, 0.2, 1),
+        (0.3, 0.4, 7),
+        (2.5, 2.500001, 100),
+        (1e-12, 2e-12, 1),
+        (1000.0, 1000 + 1e-12, 1),  # odds within 10^-12 of 1, as a quotient of numbers like e^1000
+        (1.0, 1000.0, 2**40),
+    ],
+)
+def test_a_step_between_levels_has_the_digits_of_their_difference_and_sum(
+    coarse: float, fine: float, delta: int
+) -> None:
+    """Right to the last bit, as those of one level are."""
+    slow, _ = exact_rate(coarse, delta)
+    fast, loss = exact_rate(fine, delta)
+    step = _step(coarse, fine, delta)
+    assert step is not None
+    bits = 8 + 64 * further_words(loss)
+    slack = Fraction(1, 1 << (bits + 60))
+    for found, rate in ((step.below, fast - slow), (step.past, fast + slow)):
+        assert found.count == digits_needed(rate, loss)
+        for i, probability in enumerate(as_fractions(found)):
+            exact = 1 / (1 + reference_exp(rate * 2**i, bits + 80))
+            assert -slack <= exact - probability <= Fraction(1, 1 << bits) + slack
+    low, high = (1 / reference_exp(rate, bits + 160) for rate in (slow, fast))
+    cross = crossing_probability(low, high)
+    for coin, exact in ((step.cross, cross), (step.beyond, cross / (1 - cross))):
+        assert -slack <= exact - as_fractions(coin)[0] <= Fraction(1, 1 << bits) + slack
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PARAMETERS)

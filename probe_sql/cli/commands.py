@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,10 +72,11 @@ def find_policy(arguments: Namespace) -> str:
     if arguments.policy is None and not Path(path).exists():
         if not Path(arguments.db).exists() and not set("*?[") & set(arguments.db):
             raise OperationalError(f"there is no file {arguments.db}", fix="check the path")
+        draft = shlex.join([PROGRAM, "init", arguments.db])
         raise OperationalError(
             f"there is no policy {path}",
             why="nothing can be asked before its owner has said what is public",
-            fix=f"name it with --policy FILE, or draft one: {PROGRAM} init {arguments.db}",
+            fix=f"name it with --policy FILE, or draft one: {draft}",
         )
     return path
 
@@ -255,7 +256,7 @@ def check(arguments: Namespace) -> int:
 
 def demo(arguments: Namespace) -> int:
     """Build the demo; show values, a condition by the paper's way and ours, and what remains."""
-    from probe_sql.owner import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, build_demo
+    from probe_sql.owner import DEMO_PAPER, DEMO_QUERY, DEMO_SAME, DEMO_VALUES, build_demo
     from probe_sql.session import connect
 
     folder = Path(arguments.dir or tempfile.mkdtemp(prefix="probe-sql-demo-"))
@@ -275,18 +276,18 @@ def demo(arguments: Namespace) -> int:
         print(DEMO_QUERY.rstrip())
         _say("Its plan, free of charge: no private row is read")
         show_explanation(connection.explain(DEMO_QUERY), "table", sys.stdout)
-        answers = []
-        for title, sql in (
-            (
-                "The paper's way, which bounds the share of all other groups that is listed",
-                DEMO_PAPER,
-            ),
-            ("Ours, which bounds the share of the list that is wrong", DEMO_QUERY),
+        answers = {}
+        for name, title, sql in (
+            ("paper", "The paper's way, which bounds the share of all other groups", DEMO_PAPER),
+            ("ours, fpr", "Ours, with the same bound", DEMO_SAME),
+            ("ours, fdr", "Ours, which bounds the share of the list instead", DEMO_QUERY),
         ):
             _say(title)
-            answers.append(_asked(connection, sql))
+            answers[name] = _asked(connection, sql)
         _say("Side by side" if built.truth is None else "Beside the truth, which is known here")
         _side_by_side(answers, built.truth)
+        print("fpr: of all groups that do not satisfy the condition, at most 1 in 10 is listed.")
+        print("fdr: of the groups that are listed, at most 1 in 10 is wrong: fewer, for more.")
         _say("The same question again is free: what was released is given once more")
         _asked(connection, DEMO_QUERY)
         _say(f"What remains for {DEMO_ANALYST}, by the ledger beside the database")
@@ -316,19 +317,19 @@ def _asked(connection: Connection, sql: str) -> Answer:
     return answer
 
 
-def _side_by_side(answers: Sequence[Answer], truth: Sequence[str] | None) -> None:
+def _side_by_side(answers: Mapping[str, Answer], truth: Sequence[str] | None) -> None:
     """Which groups each way lists and what it cost, beside those that satisfy the condition."""
     from probe_sql.grid import Grid
 
-    lists = {
-        ("paper", "ours")[index]: {row[0] for row in answer.rows}
-        for index, answer in enumerate(answers)
-    }
+    lists = {name: {row[0] for row in answer.rows} for name, answer in answers.items()}
     if truth is not None:
         lists = {"exact": set(truth), **lists}
     names = sorted(set().union(*lists.values()))
     rows = [(name, *("x" if name in found else "" for found in lists.values())) for name in names]
-    cost = [f"{answer.privacy.epsilon:.3f}" for answer in answers]
+    cost = [
+        f"{answer.privacy.epsilon:.3f}" + (", denied" if answer.status == "denied" else "")
+        for answer in answers.values()
+    ]
     rows.append(("epsilon", *([] if truth is None else [""]), *cost))
     show_grid(Grid.of(("disease", *lists), rows), "table", sys.stdout)
 

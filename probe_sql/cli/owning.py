@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
@@ -32,7 +33,7 @@ def write_policy(arguments: Namespace, shown: str, source: str) -> int:
     answered = not arguments.draft and is_terminal(sys.stdin) and is_terminal(sys.stdout)
     if answered and path.exists() and not arguments.force:  # before anything is asked
         raise _in_the_way(path)
-    text = _asked(arguments, shown) if answered else _draft(arguments, shown)
+    text = _asked(arguments, shown, source) if answered else _draft(arguments, shown)
     try:
         with path.open("w" if arguments.force else "x", encoding="utf-8") as file:
             file.write(text)
@@ -45,8 +46,8 @@ def write_policy(arguments: Namespace, shown: str, source: str) -> int:
     told = "by your answers" if answered else "from the schema alone"
     print(visible(f"wrote {path}, {told}"))
     print("next: run" if answered else 'next: decide what is marked "decide", then run')
-    named = "" if arguments.output is None else f" --policy {path}"
-    print(visible(f"  {PROGRAM} check {source}{named}"))
+    named = [] if arguments.output is None else ["--policy", str(path)]
+    print(visible(f"  {shlex.join([PROGRAM, 'check', source, *named])}"))
     return 0
 
 
@@ -64,7 +65,7 @@ def _draft(arguments: Namespace, shown: str) -> str:
     return draft(arguments.db, shown, header=arguments.header)
 
 
-def _asked(arguments: Namespace, shown: str) -> str:
+def _asked(arguments: Namespace, shown: str, source: str) -> str:
     """The policy by the owner's answers."""
     from probe_sql.owner import interview
 
@@ -76,7 +77,7 @@ def _asked(arguments: Namespace, shown: str) -> str:
             raise InterfaceError(
                 "the questions were not answered to the end",
                 why="nothing was written",
-                fix=f"a draft needs no answers: {PROGRAM} init {shown} --draft",
+                fix=f"a draft needs no answers: {PROGRAM} init {shlex.quote(source)} --draft",
             ) from None
 
     return interview(arguments.db, shown, ask, print, header=arguments.header)
@@ -106,8 +107,11 @@ def check_policy(arguments: Namespace, policy: str | None, source: str | None) -
         raise PolicyError(report.problems, report.source)
     else:
         _show_sound(report, source)
-        for line in (line for table in _caps(report, guess) for line in table.lines()):
+        found = _caps(report, guess)
+        for line in (line for table in found for line in table.lines()):
             print(visible(line))
+        if guess is not None and not found:
+            show_note("--rows-per-person shows nothing: no table caps the rows of a person.")
         for warning in report.warnings:
             show_note(warning)
     return 1 if report.problems else 0

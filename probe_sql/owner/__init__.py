@@ -3,7 +3,7 @@
 from probe_sql.owner.access import OpenFile, refused_by_server
 from probe_sql.owner.caps import TableCaps, caps
 from probe_sql.owner.check import Report, check, guarded_files
-from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_VALUES, Demo, build_demo
+from probe_sql.owner.demo import DEMO_PAPER, DEMO_QUERY, DEMO_SAME, DEMO_VALUES, Demo, build_demo
 from probe_sql.owner.draft import draft
 from probe_sql.owner.interview import interview
 from probe_sql.owner.judge import Advice, PeriodsPromise, judge, periods_promise
@@ -21,6 +21,7 @@ from probe_sql.owner.report_page import (
 __all__ = [
     "DEMO_PAPER",
     "DEMO_QUERY",
+    "DEMO_SAME",
     "DEMO_VALUES",
     "Advice",
     "Demo",

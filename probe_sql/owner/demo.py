@@ -21,6 +21,7 @@ GROUP BY disease
 HAVING (count(*) > 500 AND avg(age) > 65) OR (count(*) > 200 AND avg(age) < 5)
 WITH ACCURACY (fnr = 0.05, fdr = 0.10, epsilon = 1.0);
 """
+DEMO_SAME = DEMO_QUERY.replace("fdr", "fpr")
 DEMO_PAPER = DEMO_QUERY.replace("fdr = 0.10", "fpr = 0.10, algorithm = 'probe'")
 POLICY = """\
 [budget]

@@ -157,6 +157,8 @@ def _use(type_: SqlType, untyped: bool) -> str:
         return f"{type_.name}: bounds for SUM and AVG{exact}; keys for GROUP BY"
     if type_.temporal:
         return f'{type_.name}: keys = {{ dates = ["2020-01-01", "2020-12-31"] }} for GROUP BY'
-    if type_.kind in (Kind.TEXT, Kind.BOOLEAN):
+    if type_.kind is Kind.BOOLEAN:
+        return f"{type_.name}: {{}} for WHERE only; keys = [true, false] for GROUP BY"
+    if type_.kind is Kind.TEXT:
         return f'{type_.name}: {{}} for WHERE only; keys = ["...", "..."] for GROUP BY'
     return f"{type_.name}: for WHERE only"

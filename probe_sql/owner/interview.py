@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -110,11 +111,11 @@ def interview(source: Any, name: str, ask: Ask, say: Say, *, header: bool = Fals
     schemas, untyped = read_schemas(source, header=header)
     nameless = next((table for table, schema in schemas.items() if not schema), None)
     if nameless is not None:
+        draft = shlex.join(["probe-sql", "init", str(source)])
         raise InterfaceError(
             f"the columns of {nameless} are not known",
             why="the first line of a CSV file was not read: it could be a row",
-            fix=f"if that line names them, probe-sql init {name} --header; else a draft to fill in,"
-            f" probe-sql init {name} --draft",
+            fix=f"{draft} --header, if that line holds their names; otherwise {draft} --draft",
         )
     return Interview(ask, say, schemas, untyped).policy(name)
 

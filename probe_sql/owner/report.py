@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -110,6 +110,7 @@ def spending_report(
     with open_record(source, policy, ledger) as (book, rules, entries):
         states = {who: book.state(who) for who in _names(entries, rules)}
         whole = book.state(None)
+    names = _declared(rules)
     asked = [entry for entry in entries if entry.outcome not in OWNERS]
     moment = now or datetime.now(UTC)
     left = max(0.0, whole.total - whole.spent)
@@ -125,7 +126,7 @@ def spending_report(
         left / pace if pace else None,
         tuple(_person(who, asked, state) for who, state in states.items()),
         _daily(asked),
-        tuple(_question(entry, literals) for entry in asked),
+        tuple(_question(entry, None if literals else names) for entry in asked),
         tuple(_periods(whole.periods, rules.prices().periods, late, days, moment)),
     )
 
@@ -198,7 +199,15 @@ def _daily(asked: Sequence[Entry]) -> tuple[tuple[date, str, float], ...]:
     return tuple((*key, Loss(total).epsilon) for key, total in sorted(units.items()))
 
 
-def _question(entry: Entry, literals: bool) -> Question:
-    sql = " ".join(entry.sql.split()) if literals else without_literals(entry.sql)
+def _declared(policy: Policy) -> frozenset[str]:
+    """The names that the policy declares: what else stands in double quotes may be a text."""
+    names = {name for table in policy.tables.values() for name in (table.name, *table.columns)}
+    known = policy.public.values()
+    return frozenset(names).union(*((one.name, *one.key, *one.columns) for one in known))
+
+
+def _question(entry: Entry, names: Collection[str] | None) -> Question:
+    """One entry; its literals are hidden, unless no `names` are given that are none."""
+    sql = " ".join(entry.sql.split()) if names is None else without_literals(entry.sql, names)
     who = entry.analyst or ""
     return Question(entry.time, who, entry.charged, entry.outcome, entry.replays, sql)

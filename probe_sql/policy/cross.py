@@ -121,8 +121,11 @@ def check_defaults(found: Findings, defaults: Mapping[str, Any], budget: Budget 
         return
     if epsilon > budget.epsilon:
         what = f"{show(epsilon)} is more than the whole database's {show(budget.epsilon)}"
-        most = budget.epsilon if budget.per_query is None else budget.per_query
-        found.add("defaults.epsilon", what, f"write epsilon = {show(most)} or less")
+        if budget.per_query is None:
+            found.add("defaults.epsilon", what, f"write epsilon = {show(budget.epsilon)} or less")
+        else:
+            what += f", and budget.per_query says {show(budget.per_query)} for the same thing"
+            found.add("defaults.epsilon", what, "remove it")
     elif budget.per_query is not None and epsilon != budget.per_query:
         what = f"budget.per_query says {show(budget.per_query)} for the same thing"
         found.add("defaults.epsilon", what, "keep one of the two")

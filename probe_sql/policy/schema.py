@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from probe_sql.errors import Problem
 from probe_sql.policy.cross import Publics, Tables, check_listed
-from probe_sql.policy.keys import misfit
+from probe_sql.policy.keys import Declared, ListKeys, misfit
 from probe_sql.policy.kinds import Findings
 from probe_sql.policy.model import Column, PublicTable, Table, check_numeric
 from probe_sql.policy.names import bare, dotted, find, meant, quoted
 from probe_sql.text import normal_name
-from probe_sql.types import SqlType
+from probe_sql.types import Kind, SqlType
 
 Schema = Mapping[str, SqlType]
 Schemas = Mapping[str, Schema]
@@ -70,7 +70,16 @@ def _check_column(found: Findings, at: str, column: Column, actual: SqlType) -> 
         found.add(f"{at}.type", what, f"write type = {quoted(actual.name)}, or remove type")
     check_numeric(found, at, column, actual, f"the column is {actual.name}")
     if column.keys is not None and (why := misfit(column.keys, actual)) is not None:
-        found.add(f"{at}.keys", why, f"write the keys as {actual.name} values")
+        found.add(f"{at}.keys", why, _keys_of(column.keys, actual))
+
+
+def _keys_of(keys: Declared, actual: SqlType) -> str:
+    """What to write for keys that are no values of their column."""
+    if actual.temporal:
+        return 'write keys = { dates = ["2020-01-01", "2020-12-31"] }'
+    if actual.kind is Kind.TEXT and isinstance(keys, ListKeys):
+        return f"write keys = [{', '.join(quoted(str(value)) for value in keys.values)}]"
+    return f"write the keys as {actual.name} values"
 
 
 def _column(found: Findings, at: str, table: str, name: str, schema: Schema) -> SqlType | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from sqlglot.tokenizer_core import TokenType
 
 from probe_sql.errors import ProbeError
 from probe_sql.sql.source import CLOSE, OPEN
 from probe_sql.sql.text import tokenize
+from probe_sql.text import normal_name
 
 HIDDEN = "…"
 _LITERAL = re.compile(r"[a-z]?&?'|\$|\.?\d", re.IGNORECASE)
+_QUOTED = re.compile(r'"(.*)"', re.DOTALL)
 _ALIAS = re.compile(r"\s+AS\s+\S+\s*$", re.IGNORECASE)
 _STARTS = {"FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "WITH"}
 _KEPT = ("GROUP BY", "WHERE", "HAVING", "ORDER BY", "LIMIT")
@@ -70,17 +73,25 @@ def _by_name(groups: list[str], listed: list[str]) -> list[str]:
     return found
 
 
-def without_literals(sql: str) -> str:
+def without_literals(sql: str, declared: Collection[str] = ()) -> str:
     """The query on one line, every literal shown as an ellipsis and every comment left out.
 
-    Names of tables, columns and functions stay, and aliases with them. A text that has no tokens
-    is hidden whole.
+    Names of tables, columns and functions stay, and aliases with them. What stands in double quotes
+    may be a text, and stays only where it is a `declared` name, in any case. A text that has no
+    tokens is hidden whole.
     """
     found = _pieces(sql)
     if found is None:
         return HIDDEN
-    shown = ((" " if gap else "", piece) for gap, piece in found)
-    return "".join(gap + (HIDDEN if _LITERAL.match(piece) else piece) for gap, piece in shown)
+    names = {normal_name(name) for name in declared}
+
+    def is_hidden(piece: str) -> bool:
+        if quoted := _QUOTED.fullmatch(piece):
+            return normal_name(quoted[1].replace('""', '"')) not in names
+        return _LITERAL.match(piece) is not None
+
+    shown = ((" " if gap else "") + (HIDDEN if is_hidden(piece) else piece) for gap, piece in found)
+    return "".join(shown)
 
 
 def without_comments(sql: str) -> str:

@@ -157,6 +157,17 @@ def test_a_missing_policy_says_how_to_get_one(clinic: Path, run: Run) -> None:
     assert "probe-sql init clinic.duckdb" in ended.err
 
 
+def test_what_to_type_next_can_be_pasted_whatever_the_file_is_called(
+    clinic: Path, run: Run
+) -> None:
+    name = 'a "clinic" of\'s.duckdb'
+    (clinic / "clinic.duckdb").rename(clinic / name)
+    said = run("query", name, "SELECT 1").err
+    assert shlex.split(said.partition("draft one: ")[2])[-1] == name
+    said = run("init", name).out
+    assert shlex.split(said.splitlines()[-1]) == ["probe-sql", "check", name]
+
+
 @pytest.mark.usefixtures("clinic")
 def test_something_unforeseen_shows_its_kind_and_nothing_else(
     run: Run, monkeypatch: pytest.MonkeyPatch
@@ -220,7 +231,9 @@ def test_the_demo_shows_plan_answer_cost_and_the_way_on(tmp_path: Path, run: Run
         "free, a replay of",
     ):
         assert part in ended.out
-    assert re.search("disease +exact +paper +ours\n", ended.out)  # as wide as what came back
+    assert re.search(
+        "disease +exact +paper +ours, fpr +ours, fdr\n", ended.out
+    )  # as wide as what came back
     way_on = shlex.split(ended.out.splitlines()[-1])
     assert way_on[-3:] == [str(tmp_path / "demo" / "clinic.duckdb"), "--analyst", "maria"]
     pasted = subprocess.run(

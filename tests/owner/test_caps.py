@@ -102,4 +102,6 @@ def test_check_shows_it_to_the_owner_who_guesses(people: tuple[Path, int, int], 
     assert "caps" in json.loads(run(*words, "--format", "json").out)
     assert run("check", "--policy", str(policy), "--rows-per-person", "0.5").code == 2
     assert "on average" not in run("check", "--policy", str(policy)).out
+    policy.write_text("budget.epsilon = 1\ntables.visits.columns.day = {}\n", encoding="utf-8")
+    assert "no table caps the rows" in run(*words).err
     assert str(total) not in shown.out

@@ -103,7 +103,20 @@ def test_no_result_is_in_any_form(asked: tuple[Path, Path]) -> None:
         ("SELECT $$Bob$$, e'Bob', DATE '2020-01-01'", "SELECT …, …, DATE …"),
         ("SELECT 'Bob", "…"),
         ("WITH ACCURACY (fnr = 0.05)", "WITH ACCURACY (fnr = …)"),
+        (
+            'SELECT "Ward""X" FROM t WHERE a = "Bob" OR a IN ("Al", 1)',
+            'SELECT "Ward""X" FROM t WHERE a = … OR a IN (…, …)',
+        ),
+        ('SELECT "a b", count(*) AS "Bob"', 'SELECT "a b", count(*) AS …'),
     ],
 )
 def test_literals_and_comments_are_hidden(sql: str, shown: str) -> None:
-    assert without_literals(sql) == shown
+    assert without_literals(sql, ('ward"x', "A B")) == shown
+
+
+def test_a_text_in_double_quotes_is_hidden_and_a_name_stays(asked: tuple[Path, Path]) -> None:
+    sql = 'SELECT "ward", count(*) AS n FROM "patients" WHERE "disease" <> "Bob Secret" GROUP BY 1'
+    with connect(*asked, analyst="maria") as db:
+        db.sql(sql, epsilon=0.01)
+    shown = spending_report(*asked).questions[-1].sql
+    assert shown == sql.replace('"Bob Secret"', "…").replace("BY 1", "BY …")

@@ -281,7 +281,7 @@ MISTAKES: list[tuple[str, str, int | None, str, str]] = [
     (patched("fnr = 0.05", "fnr = 0.5"), "defaults.fnr", 7, "out of range", "fnr = 0.05"),
     (patched("fnr = 0.05", 'algorithm = "magic"'), "defaults.algorithm", 7, "not one of",
      "algorithm ="),
-    (patched("fnr = 0.05", "epsilon = 11"), "defaults.epsilon", 7, "more than the whole", "1.0"),
+    (patched("fnr = 0.05", "epsilon = 11"), "defaults.epsilon", 7, "per_query says 1.0", "remove"),
     (patched("fnr = 0.05", "epsilon = 2"), "defaults.epsilon", 7, "per_query says 1.0", "one of"),
     # units
     (unit('"patient_id"'), UNIT, 9, "not a privacy unit", '{ column = "patient_id", max_rows'),

@@ -95,6 +95,27 @@ def test_a_public_table_without_declared_columns_gets_all_of_them() -> None:
     assert typed.column_type("t", "a") == parse_type("INTEGER")
 
 
+@pytest.mark.parametrize(
+    ("keys", "type_", "written"),
+    [
+        ("[1, 2]", "VARCHAR", 'keys = ["1", "2"]'),
+        ('["2020-03-01"]', "DATE", 'keys = { dates = ["2020-01-01", "2020-12-31"] }'),
+        ('{ dates = ["2020-03-01", "2020-03-14"] }', "VARCHAR", None),
+    ],
+)
+def test_keys_of_another_type_are_told_what_to_write(
+    keys: str, type_: str, written: str | None
+) -> None:
+    text = "budget.epsilon = 1\ntables.t.columns.a = {{ {} }}\n"
+    schemas = {"t": types(a=type_)}
+    ((_, fix),) = found(parse_policy(text.format(f"keys = {keys}")), schemas)
+    if written is None:
+        assert fix == "write the keys as VARCHAR values"
+    else:
+        assert fix == f"write {written}"
+        assert parse_policy(text.format(written)).check_schema(schemas) == ()
+
+
 def _without(table: str, column: str | None = None) -> Callable[[Schemas], None]:
     def change(schemas: Schemas) -> None:
         if column is None:

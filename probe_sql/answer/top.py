@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probe_sql.measuring import Figure, Floats, Mask, Outcome, Shown
-from probe_sql.plan.peeling import sorted_by, way
-from probe_sql.plan.plan import Plan
+from probe_sql.plan.plan import Plan, sorted_by, way
 from probe_sql.text import outward
 
 

@@ -21,8 +21,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.bind import bind
 from probe_sql.sql.bound import Call
 from probe_sql.sql.fill import Given, filled, stand_in
-from probe_sql.sql.outer import check_outer, render_outer
-from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
+from probe_sql.sql.outer import OUTER_FUNCTIONS, check_outer, render_outer
 from probe_sql.sql.scalar import HUGEINT
 from probe_sql.sql.script import Block, Script, output_names
 from probe_sql.sql.text import Statement, read

@@ -14,9 +14,8 @@ from probe_sql.loss import Loss
 from probe_sql.plan.doubt import Doubt, doubt
 from probe_sql.plan.explain_costs import Dues, Offer, Sharper, spent_on, unminimised, worst
 from probe_sql.plan.explain_values import ValueCost, value_costs, value_lines
-from probe_sql.plan.peeling import sorted_by, way
 from probe_sql.plan.person import PersonCosts, person_costs
-from probe_sql.plan.plan import Plan
+from probe_sql.plan.plan import Plan, sorted_by, way
 from probe_sql.plan.plan_card import plan_card
 from probe_sql.plan.zones import condition, curve_of, zone_head
 from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys

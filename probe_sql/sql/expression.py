@@ -21,9 +21,9 @@ from probe_sql.sql.compare import compare, membership
 from probe_sql.sql.functions import FUNCTIONS, apply_function
 from probe_sql.sql.functions.arguments import constant_text, require
 from probe_sql.sql.functions.row import Row
+from probe_sql.sql.functions.text import joined
 from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
 from probe_sql.sql.source import Source
-from probe_sql.sql.texts import joined
 from probe_sql.sql.unsupported import check_copies, check_parts, unknown
 from probe_sql.sql.widths import width_bucket
 from probe_sql.text import normal_name

@@ -18,7 +18,7 @@ from probe_sql.errors import OperationalError, ProbeError, Refused, SqlError
 from probe_sql.outside import Column, Sandbox, process
 from probe_sql.outside.process import as_text
 from probe_sql.policy import Resources
-from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
+from probe_sql.sql.outer import OUTER_FUNCTIONS
 
 pytestmark = pytest.mark.service  # processes are started
 

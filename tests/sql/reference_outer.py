@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
+from probe_sql.sql.outer import OUTER_FUNCTIONS
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "dialect.md"
 _MARKS = ("<!-- outer functions -->\n", "<!-- end -->")

@@ -9,8 +9,7 @@ from probe_sql.errors import ProbeError, Refused
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.blocks import take_apart
 from probe_sql.sql.lineage import lineage
-from probe_sql.sql.outer import check_outer, render_outer
-from probe_sql.sql.outer_functions import OUTER_FUNCTIONS
+from probe_sql.sql.outer import OUTER_FUNCTIONS, check_outer, render_outer
 from probe_sql.sql.reshape import reshaped
 from probe_sql.sql.script import Script
 from probe_sql.sql.text import read

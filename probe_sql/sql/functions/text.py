@@ -1,17 +1,29 @@
-"""Functions of texts."""
+"""Functions of texts, and `||`."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from probe_sql.errors import Span
 from probe_sql.sql import build
 from probe_sql.sql.casts import cast
 from probe_sql.sql.forms import postgres, spark
 from probe_sql.sql.forms.call import named, same
-from probe_sql.sql.functions.arguments import TEXT, WRITTEN, Argument, Want, whole
+from probe_sql.sql.functions.arguments import TEXT, WRITTEN, Argument, Want, require, whole
 from probe_sql.sql.functions.row import Row, Values, from_to
 from probe_sql.sql.scalar import Scalar, paren
+from probe_sql.sql.unsupported import check_growth
 from probe_sql.types import BIGINT, BOOLEAN, VARCHAR, Kind, SqlType
+
+
+def joined(first: Scalar, last: Scalar, span: Span | None) -> Scalar:
+    """One text after another; NULL where either is."""
+    values = [require(value, Kind.TEXT, "||") for value in (first, last)]
+    ast = exp.DPipe(this=paren(values[0].ast), expression=paren(values[1].ast), safe=False)
+    check_growth(ast, span)
+    nullable, private = (any(getattr(v, what) for v in values) for what in ("nullable", "private"))
+    return Scalar(ast, VARCHAR, span, nullable=nullable, private=private)
+
 
 _POSITION = (-(2**31), 2**31)
 _PAIR = ("this", "expression")

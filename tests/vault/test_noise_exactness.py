@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from probe_sql.vault.noise import (
     exact_rate,
     further_words,
     geometric_coins,
+    growth,
+    precision,
 )
 from probe_sql.vault.randomness import SecureWords, WordArray
 from tests.vault.goodness import reference_exp
@@ -90,6 +93,19 @@ def test_digit_probabilities_are_rounded_down_to_the_last_bit(epsilon: Epsilon, 
         slack = Fraction(1, 1 << (bits + 60))
         assert -slack <= exact - probability <= Fraction(1, 1 << bits) + slack
         assert probability > 0
+
+
+@given(
+    st.fractions(min_value=Fraction(1, 2**60), max_value=1024, max_denominator=2**60),
+    st.sampled_from([1, 43, 1024]),
+)
+def test_a_power_of_e_is_that_of_decimal(rate: Fraction, loss: int) -> None:
+    """Off by 1.01 u at most, as the proof says: half a unit in the last place of P digits."""
+    context = precision(Fraction(loss))
+    with localcontext(Context(prec=context.prec + 20)):
+        exact = (Decimal(rate.numerator) / Decimal(rate.denominator)).exp()
+        error = abs(growth(rate, context.prec) / exact - 1)
+        assert error <= Decimal(f"5.05e-{context.prec}")
 
 
 @pytest.mark.parametrize(

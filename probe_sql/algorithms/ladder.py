@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms import guarantees, mirror, tslm, walk
-from probe_sql.algorithms.ladder_halves import Ahead, Halves
-from probe_sql.algorithms.ladder_levels import Level, Levels, Shares, Tuning
-from probe_sql.algorithms.ladder_stop import Walk, Watch
-from probe_sql.algorithms.ladder_strict import WIDTH, Wager
+from probe_sql.algorithms.ladder_ahead import Ahead
+from probe_sql.algorithms.ladder_levels import BOTH, HALVES, Level, Levels, Shares, Tuning
+from probe_sql.algorithms.ladder_stop import WIDTH, Wager, Walk, Watch
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.algorithms.protocol import FirstDraw, FirstDraws
 from probe_sql.algorithms.record import Record
@@ -197,7 +197,8 @@ class _Run:
     def __init__(
         self, task: Task, meter: Meter, tuning: Tuning, coins: np.random.Generator
     ) -> None:
-        self.task, self.meter, self.tuning, self.coins = task, meter, tuning, coins
+        self.task, self.meter, self.tuning = task, meter, tuning
+        self.coins = coins.random(task.groups)
         self.record = Record(task, meter)
         self.everyone = self.record.everyone()
         self.number = one_number(task, meter)
@@ -213,51 +214,47 @@ class _Run:
             accuracy.u,
         )
         shape = (task.groups,)
-        walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels))
-        promises = promises_of(accuracy, task.groups, tuning, short=self.levels.short)
-        self.walk = Halves(walk, Ahead(self.levels, promises))
+        self.walk = Walk(shape, watches_of(accuracy, shape, tuning, self.levels))
+        self.ahead = Ahead(self.levels, [watch.promise for watch in self.walk.watches])
 
     def outcome(self) -> Outcome:
         """Reveal finer levels until every group is decided, or the budget ends."""
         accuracy, top = self.task.accuracy, self.levels.height
         marking = accuracy.on_exhausted == "mark" or accuracy.fpr_scope == "group"
+        following, number = [0, 0], 0  # the level at which each half is tested next
         try:
-            while top:
-                number = self.walk.level
-                self._look(number, end=marking and number == top - 1)
-                if self.walk.done:
+            while number < top:
+                halves = [half for half in BOTH if following[half] == number]
+                excess = self._look(number, halves, end=marking and number == top - 1)
+                left = [half for half in BOTH if not self.walk.fixed[HALVES[half]].all()]
+                if not left:
                     return self._answer(self.levels[number])
-                if number == top - 1:
-                    break
+                after = self.ahead.next(number, excess).tolist()
+                for half in halves:
+                    following[half] = after[half]
+                number = min(following[half] for half in left)
         except OverBudget:  # others may draw on the same budget
             top = number
         return self._denied(top)
 
-    def _look(self, number: int, *, end: bool) -> None:
+    def _look(self, number: int, halves: Sequence[int], *, end: bool) -> Ints:
         spec, level = self.number, self.levels[number]
         noisy = self.record.reveal(spec.measure, level.epsilon, self.everyone)
         excess = tslm.excess(spec, noisy)
-        self.walk.step(number, level, excess, self.coins.random(excess.shape), end=end)
-        false, allowed = self._estimate(level, excess)
+        self.walk.step(level, excess, self.coins, halves, end=end)
+        estimated, of = self._estimate(level, excess), self.task.groups
         self.record.trace.append(
-            Step(
-                spec.name,
-                number + 1,
-                level.reach,
-                level.miss,
-                level.epsilon,
-                self.task.groups,
-                false,
-                allowed,
-            )
+            Step(spec.name, number + 1, level.reach, level.miss, level.epsilon, of, *estimated)
         )
+        return excess
 
     def _estimate(self, level: Level, excess: Ints) -> tuple[float | None, float | None]:
         """Estimated false groups at a level and how many are allowed, for the first promise."""
-        if not self.walk.promises:
+        if not self.walk.watches:
             return None, None
-        [promise, *_] = self.walk.promises
-        living, total = float(level.living(excess).sum()), float(self.walk.weights(0).sum())
+        [watch, *_] = self.walk.watches
+        promise, total = watch.promise, float(watch.weights.sum())
+        living = float(level.living(excess).sum())
         if promise.listed:
             allowed = promise.rate * living
         else:
@@ -280,7 +277,7 @@ class _Run:
             guarantee = guarantees.marked(accuracy, self.tuning.doubt, capped)
         else:
             guarantee = guarantees.both(accuracy, capped, self.tuning.doubt)
-        balances = found.balances()
+        balances = [float(balance) for balance in found.balances()]
         trace = self.record.trace
         if balances:
             trace[-1] = replace(trace[-1], balance=balances[0])

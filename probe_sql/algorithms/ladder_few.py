@@ -7,7 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from probe_sql.algorithms.ladder_levels import Level, Tuning, living_at, on_the_line
+from probe_sql.algorithms.ladder_levels import (
+    ALL,
+    BOTH,
+    HALVES,
+    Level,
+    Place,
+    Tuning,
+    living_at,
+    on_the_line,
+    others,
+    place,
+)
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints, Mask
 
@@ -29,7 +40,8 @@ class Few:
     def __init__(self, shape: tuple[int, ...], promises: Sequence[Promise], tuning: Tuning) -> None:
         self._promise = promises[0] if len(promises) == 1 and promises[0].listed else None
         self._tuning = tuning
-        self._open: Mask = np.ones(shape, dtype=np.bool_)
+        self._seen = [np.ones(shape, dtype=np.bool_) for _ in HALVES]  # open, as each half sees it
+        self._open: Mask = np.ones(shape, dtype=np.bool_)  # as its own half sees it
         self.few: Mask = np.zeros(shape, dtype=np.bool_)  # for good
         self._left: Floats = np.ones(shape)  # of what tests may take
         # Of the other groups, at the last level at which they were judged:
@@ -37,50 +49,55 @@ class Few:
         self._inside: Ints = np.zeros(shape, dtype=np.int64)  # surely true
         self._outside: Ints = np.zeros(shape, dtype=np.int64)  # surely false
 
-    def tested(self, level: Level, x: Ints) -> tuple[Mask, Mask]:
-        """Who is settled and who is dropped at a level at which groups are judged."""
+    def tested(self, level: Level, x: Ints, halves: Sequence[int] = BOTH) -> tuple[Mask, Mask]:
+        """Who of `halves` is settled and who dropped at a level at which groups are judged."""
         inside, outside = x > level.apart, x <= -level.kill
-        self._open &= ~inside & ~outside
-        self._others, self._inside, self._outside = map(_others, (self._open, inside, outside))
+        for half in halves:
+            part, seen = place((half,)), self._seen[half]
+            seen &= ~(inside | outside)
+            self._open[part], self._others[part] = seen[part], others(seen, part)
+        at = place(halves)
+        self._inside[at], self._outside[at] = others(inside, at), others(outside, at)
+        few, beside = self.few[at], self._others[at]
         if self._promise is None:
-            return np.zeros_like(self.few), np.zeros_like(self.few)
-        self.few |= ~self._promise.pays(level, self._inside + self._others)
-        first, later = self._tuning.first, self._tuning.later
-        part = self._left / np.where(self._others, later + self._others, first) * self.few
-        self._left -= part
+            return np.zeros_like(few), np.zeros_like(few)
+        few |= ~self._promise.pays(level, self._inside[at] + beside)
+        if not few.any():
+            return few.copy(), few.copy()
+        tuning, own = self._tuning, x[at]
+        part_of = np.where(beside, tuning.later + beside, tuning.first)
+        taken = self._left[at] / part_of * few
+        self._left[at] -= taken
         # P(V >= x) for x >= 1 and P(V <= x - 1) for x <= 0, in logarithms
-        tail = -level.rate * np.where(x >= 1, x, 1 - x) - math.log1p(math.exp(-level.rate))
-        made_up = self._promise.made_up(level, self._inside) / (1 - self._promise.rate)
-        share = np.where(x >= 1, self._tuning.among * made_up / (1 + self._others), level.spare)
-        told = self.few & self._open & (tail <= np.log(np.maximum(part * share, 1e-300)) - 1e-9)
-        return told & (x >= 1), told & (x <= 0)
+        tail = -level.rate * np.where(own >= 1, own, 1 - own) - math.log1p(math.exp(-level.rate))
+        made_up = self._promise.made_up(level, self._inside[at]) / (1 - self._promise.rate)
+        share = np.where(own >= 1, tuning.among * made_up / (1 + beside), level.spare)
+        told = few & self._open[at] & (tail <= np.log(np.maximum(taken * share, 1e-300)) - 1e-9)
+        return told & (own >= 1), told & (own <= 0)
 
-    def read(self, level: Level, promise: Promise) -> Mask:
+    def read(self, level: Level, promise: Promise, at: Place = ALL) -> Mask:
         """Groups that may be read at this level for how others stand, whatever their own number.
 
         Either no other is open, or they are few: then all open ones together.
         """
-        called: Mask = self._others == 0
+        called: Mask = self._others[at] == 0
         if not promise.listed:
-            return called & (promise.worst(level) <= promise.made_up(level, self._outside))
-        worst = (1 - promise.rate) * on_the_line(level.rate, self._miss(level))
-        rest = 1 - self._tuning.among * (1 - self._left)
-        enough = worst * (1 + self._others) <= rest * promise.made_up(level, self._inside)
-        return (called | self.few) & enough
+            return called & (promise.worst(level) <= promise.made_up(level, self._outside[at]))
+        called |= self.few[at]
+        if not called.any():
+            return called
+        worst = (1 - promise.rate) * on_the_line(level.rate, self._miss(level, at))
+        rest = 1 - self._tuning.among * (1 - self._left[at])
+        sure = promise.made_up(level, self._inside[at])
+        return called & (worst * (1 + self._others[at]) <= rest * sure)
 
-    def alive(self, level: Level, x: Ints, coins: Floats) -> Mask:
+    def alive(self, level: Level, own: Ints, coins: Floats, at: Place = ALL) -> Mask:
         """Who lives: of the few, each with what its tests have left of fnr."""
-        if not self.few.any():
-            return level.alive(x, coins)
-        return coins < np.where(
-            self.few, living_at(level.rate, self._miss(level), x), level.living(x)
-        )
+        few = self.few[at]
+        if not few.any():
+            return level.alive(own, coins)
+        chance = living_at(level.rate, self._miss(level, at), own)
+        return coins < np.where(few, chance, level.living(own))
 
-    def _miss(self, level: Level) -> Floats:
-        return level.miss - level.spare * (1 - self._left)
-
-
-def _others(groups: Mask) -> Ints:
-    """How many of the other groups are among these."""
-    count: Ints = groups.sum(-1, keepdims=True) - groups
-    return count
+    def _miss(self, level: Level, at: Place = ALL) -> Floats:
+        return level.miss - level.spare * (1 - self._left[at])

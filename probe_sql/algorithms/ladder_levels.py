@@ -3,79 +3,79 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import EllipsisType
+from typing import Any
 
 import numpy as np
 
 from probe_sql.measuring import Floats, Ints, Mask
 
+Place = tuple[EllipsisType, slice]  # groups, on the last axis
+HALVES = (slice(0, None, 2), slice(1, None, 2))  # the groups, by their index in the domain
+BOTH = (0, 1)
+ALL: Place = (..., slice(None))
+
+
+def place(halves: Sequence[int]) -> Place:
+    """Where the groups of these halves stand."""
+    return (..., HALVES[halves[0]]) if len(halves) == 1 else ALL
+
+
+def others(values: Any, at: Place) -> Any:
+    """Sum over all others, for each of the groups `at` a place."""
+    return values.sum(-1, keepdims=True) - values[at]
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What is free in the algorithm (docs/decisions/0010-ladder-tuning.md).
+    """What is free in the algorithm (docs/decisions/0010-ladder-tuning.md)."""
 
-    `ratio`: between the epsilons of two levels. `start`: region of the first level, in ranges.
-    `width`: over how many noise scales above the line a group comes to count as true.
-    `margin`, `growth`, `patience`, `near`: standard errors kept between the sum and its bound,
-    how many more where the sum was near for an octave beyond `patience` octaves (for more
-    octaves, as their power `slowing`), and how near that is, in standard errors.
-    `grain`: a bound below it does not make the error smaller: what sure groups are worth in the
-    sum enters it as if the bound were this.
-    `spare`: how many groups on the line, itself among them, a group reckons with beside the sum.
-    `alone`: share of fnr and fpr for judging groups one by one; `alone_killed`, `alone_settled`:
-    of fnr and fdr, where fdr is asked for; `few`, `alone_of_few`: of all of them where there are
-    so few groups. `every`: at every so many levels they are judged so,
-    counted back from the last one.
-    Where too few groups are left for the sum (`ladder_few`): `dropped`, of fnr, and `among`, of
-    what sure groups make up for, are for tests of open ones, of which one takes 1/`first` of what
-    is left where no other group is open, and else 1/(`later` + others open).
-    `stray`: expected false groups among those that count as true in settling others.
-    `doubt`: the probability that some group is wrongly marked certain.
-    """
-
-    ratio: float = 1.08
-    start: float = 2.0
-    width: float = 2.0
+    ratio: float = 1.08  # between the epsilons of two levels
+    start: float = 2.0  # region of the first level, in ranges
+    width: float = 2.0  # noise scales above the line over which a group comes to count as true
+    # Standard errors between the sum and its bound, how many more where it was `near` for longer
+    # than `patience` octaves (for more octaves, as their power `slowing`), and how near that is.
     margin: float = 0.3
     growth: float = 1.2
     patience: float = 3.0
     slowing: float = 0.7
     near: float = 2.1
-    grain: float = 0.1
-    spare: float = 1.3
+    grain: float = 0.1  # as if of that bound what sure groups are worth enters the error, at least
+    spare: float = 1.3  # groups on the line, itself among them, a group reckons with
+    # Shares of the bounds for judging groups one by one: of fnr and fpr, of fnr and fdr, and of all
+    # of them where there are but `few` groups; at every so many levels they are judged so.
     alone: float = 0.04
     alone_killed: float = 0.05
     alone_settled: float = 0.02
     few: int = 20
     alone_of_few: float = 0.5
     every: int = 4
+    # Where too few groups are left for the sum (`Few`): parts of fnr, and of what sure groups make
+    # up for, for tests of open ones, of which one takes 1/`first` of what is left where no other
+    # group is open, and else 1/(`later` + others open).
     dropped: float = 0.7
     among: float = 0.9
     first: int = 4
     later: int = 20
-    stray: float = 0.1
-    doubt: float = 0.01
+    stray: float = 0.1  # expected false groups among those that count as true in settling others
+    doubt: float = 0.01  # the probability that some group is wrongly marked certain
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What each way to an answer may take of the bounds; all of them for one group.
+    """What each way to an answer may take of the bounds; all of them for one group."""
 
-    `miss`: of being dead where the walk stops; `killed`, `settled`: of being decided alone, in
-    the whole walk, when that is wrong; `false`: of being returned falsely at the last level.
-    `spare`: of `miss`, what tests among few open groups may take.
-    `listed`: false groups that may be settled in the whole walk for each group that satisfies
-    the condition, and for one more; 0 where fdr was not asked for.
-    """
-
-    miss: float
-    killed: float
+    miss: float  # being dead where the walk stops
+    killed: float  # being decided alone, in the whole walk, when that is wrong
     settled: float
-    false: float
+    false: float  # being returned falsely at the last level
+    # False groups that may be settled in the whole walk for each group that satisfies the
+    # condition, and for one more; 0 where fdr was not asked for.
     listed: float = 0.0
-    spare: float = 0.0
+    spare: float = 0.0  # of `miss`, what tests among few open groups may take
 
 
 def tail(rate: float, s: int) -> float:
@@ -104,13 +104,6 @@ def distance(rate: float, share: float) -> int:
 class Level:
     """One precision of the one number x = y + V, where y >= 1 satisfies the condition.
 
-    A group is dead where x <= -reach, and at x = 1 - reach by a coin of probability `coin`.
-    Where groups are judged one by one it is out for good where x <= -kill, in where
-    x > settle and, with a `stake`, where the others agree (`settled_among`): those beyond
-    `apart` count as true there. Of `miss`, tests among few open groups may take `spare`; beside it
-    a group may be lost with `lost`. A group is marked certain beyond `certain`, and
-    beyond `sure` if it was judged so. `ends`: the budget covers no later level; `last`: there is
-    none.
     Utility: P(dead | y) = miss p^(y-1) for y >= 1, p = exp(-rate), and a group that does not
     satisfy the condition lives with the least probability that privacy allows
     (docs/proofs/ladder.md, section 2).
@@ -119,19 +112,19 @@ class Level:
     epsilon: float
     rate: float
     miss: float
-    reach: int
-    coin: float
-    judged: bool
-    kill: int
-    spare: float
-    lost: float
-    settle: int
-    stake: float
-    apart: int
-    certain: int
-    sure: int
-    ends: bool
-    last: bool
+    reach: int  # a group is dead where x <= -reach,
+    coin: float  # and at x = 1 - reach with this probability
+    judged: bool  # whether groups are judged one by one:
+    kill: int  # out for good where x <= -kill,
+    spare: float  # of `miss`, what tests among few open groups may take,
+    lost: float  # with which a group may be lost beside `miss`,
+    settle: int  # in for good where x > settle
+    stake: float  # and, unless this is 0, where the others agree (`settled_among`):
+    apart: int  # those beyond this count as true there
+    certain: int  # marked certain beyond this,
+    sure: int  # and beyond this if judged so
+    ends: bool  # the budget covers no later level
+    last: bool  # there is none
 
     def living(self, x: Ints) -> Floats:
         """A(x): the chance to live of a group at x."""

@@ -8,11 +8,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from probe_sql.algorithms.ladder_few import Few
-from probe_sql.algorithms.ladder_levels import Level, Tuning
+from probe_sql.algorithms.ladder_levels import (
+    ALL,
+    BOTH,
+    HALVES,
+    Level,
+    Place,
+    Tuning,
+    others,
+    place,
+)
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints, Mask
 
-HALVES = (slice(0, None, 2), slice(1, None, 2))  # the groups, by their index in the domain
+# Of the strict rule: a wider rise makes the largest weight smaller, and stakes may be as high as
+# its inverse.
+WIDTH = 3.0
+STAKES = 6
 
 
 class Watch:
@@ -33,32 +45,65 @@ class Watch:
     def __init__(self, promise: Promise, shape: tuple[int, ...], tuning: Tuning) -> None:
         self.promise = promise
         self.tuning = tuning
-        self._octave = math.log2(tuning.ratio)
         self._near: Floats = np.zeros(shape)  # octaves, for each group those of the others
         self.weights: Floats = np.zeros(shape)  # at the level seen last
 
-    def stopped(self, level: Level, x: Ints) -> Mask:
-        """Groups that may stop at this level, none of them for its own noise."""
+    def stopped(self, level: Level, x: Ints, at: Place = ALL) -> Mask:
+        """Groups of those `at` that may stop at this level, none of them for its own noise."""
+        tuning = self.tuning
         self.weights = self.promise.weights(level, x)
-        finer = max(self.tuning.grain - self.promise.rate, 0.0)
-        squares = self.weights**2 + finer * np.maximum(-self.weights, 0.0)
-        worst = self.tuning.spare * self.promise.worst(level)
-        others = (self.weights.sum(-1, keepdims=True) - self.weights) * (1 - level.miss) + worst
-        error = np.sqrt(np.maximum(squares.sum(-1, keepdims=True) - squares, 0.0))
-        self._near += self._octave * (np.abs(others) <= self.tuning.near * error)
-        late = np.maximum(self._near - self.tuning.patience, 0.0)
-        margin = self.tuning.margin + self.tuning.growth * late**self.tuning.slowing
-        stopped: Mask = (others + margin * error <= 0) & self._made_up(level, x)
+        squares = self.weights * self.weights
+        finer = max(tuning.grain - self.promise.rate, 0.0)
+        if finer:
+            squares -= finer * np.minimum(self.weights, 0.0)
+        worst = tuning.spare * self.promise.worst(level)
+        total = others(self.weights, at) * (1 - level.miss) + worst
+        error = np.sqrt(np.maximum(others(squares, at), 0.0))
+        self._near[at] += math.log2(tuning.ratio) * (np.abs(total) <= tuning.near * error)
+        late = self._near[at] - tuning.patience
+        if (late > 0).any():
+            growth = tuning.growth * np.maximum(late, 0.0) ** tuning.slowing
+            total += growth * error
+        stopped: Mask = (total + tuning.margin * error <= 0) & self._made_up(level, x, at)
         return stopped
 
-    def _made_up(self, level: Level, x: Ints) -> Mask:
+    def _made_up(self, level: Level, x: Ints, at: Place) -> Mask:
         """Groups for which enough others count in full to make up for one on the line.
 
         Utility: without them the sum is below its bound by chance alone, since one weight may be
         below -1 where its expectation is at least -rate; no tail of a sum of few is normal.
         """
-        full = self.promise.full(level, x)
-        return self.promise.pays(level, full.sum(-1, keepdims=True) - full)
+        return self.promise.pays(level, others(self.promise.full(level, x), at))
+
+
+class Wager(Watch):
+    """Group j may stop where betting that the others' weights sum to less than 0 has paid.
+
+    Utility: with stakes z, the mean of z exp(-z o) prod (1 - z w_i) over the other groups has
+    expectation at most 1/(e g) if the expected sum is g > 0, so it reaches levels/(e rate)
+    with probability at most rate/(levels g): choosing among all levels costs `rate` of a
+    group (docs/proofs/ladder.md, Theorem C).
+    """
+
+    alone = False  # who looks sure may not be, and no bet pays for that
+
+    def __init__(
+        self, promise: Promise, shape: tuple[int, ...], tuning: Tuning, levels: int
+    ) -> None:
+        super().__init__(promise, shape, tuning)
+        self._wanted = math.log(levels / promise.rate) - 1
+
+    def stopped(self, level: Level, x: Ints, at: Place = ALL) -> Mask:
+        """Groups of those `at` that may stop at this level, none of them for its own noise."""
+        self.weights = self.promise.weights(level, x)
+        worst, most = self.promise.worst(level), self.promise.largest(level)
+        won: Floats = np.full(x[at].shape, -np.inf)
+        for number in range(STAKES):
+            stake = 0.9 / most / 4**number
+            paid = others(np.log1p(-stake * self.weights), at)
+            won = np.logaddexp(won, paid + math.log(stake) - stake * worst)
+        stopped: Mask = won - math.log(STAKES) >= self._wanted
+        return stopped
 
 
 def settled_among(level: Level, x: Ints) -> Mask:
@@ -73,8 +118,8 @@ def settled_among(level: Level, x: Ints) -> Mask:
     steps = math.ceil(1 / level.rate)
     near: Mask = (x >= 0) & (x < steps)
     true: Mask = x >= max(steps, level.apart + 1)
-    above = 1 + true.sum(-1, keepdims=True) - true
-    beside = 1 + near.sum(-1, keepdims=True) - near
+    above = 1 + others(true, ALL)
+    beside = 1 + others(near, ALL)
     share = level.stake * -math.expm1(-level.rate * steps) * above / beside
     settled: Mask = (x >= 1) & (level.rate * x >= 1e-9 - np.log(share))
     return settled
@@ -83,6 +128,8 @@ def settled_among(level: Level, x: Ints) -> Mask:
 class Walk:
     """The groups on their way up: whose answer is fixed, which, and how surely.
 
+    The groups are in two halves, and a half has levels of its own at which it is tested
+    (`ladder_ahead`); every group enters the sums that either is tested by.
     Utility: a group's answer is read at a level that its own noise did not choose, unless it
     was killed or settled, which its shares of the bounds pay for (docs/proofs/ladder.md).
     """
@@ -101,51 +148,59 @@ class Walk:
         self.few = Few(shape, [watch.promise for watch in watches if watch.alone], tuning)
         self._balance: list[Floats] = [np.zeros(shape) for _ in watches]
 
-    def step(self, level: Level, x: Ints, coins: Floats, *, end: bool = False) -> None:
-        """Look at all groups at one level; at the `end` the rest is read as it stands."""
-        few = self.few
+    def step(
+        self,
+        level: Level,
+        x: Ints,
+        coins: Floats,
+        halves: Sequence[int] = BOTH,
+        *,
+        end: bool = False,
+    ) -> None:
+        """Test the groups of `halves` at one level; at the `end` the rest is read as it stands.
+
+        `x` are the numbers of all groups. A group's coin is tossed once, whenever it is read.
+        """
+        few, at = self.few, place(halves)
+        own = x[at]
         if level.judged:
-            settled = x > level.settle
+            settled = own > level.settle
             if level.stake:
-                settled &= settled_among(level, x)
-            among, dropped = few.tested(level, x)
+                settled &= settled_among(level, x)[at]
+            among, dropped = few.tested(level, x, halves)
             settled |= among
-            self.alone |= self._fix(settled | (x <= -level.kill) | dropped, settled)
-            self._inside |= x > level.sure
-            self._outside |= x <= -level.sure
-        stopped: Mask = np.full(x.shape, level.last or bool(self.watches))
+            self.alone[at] |= self._fix(at, settled | (own <= -level.kill) | dropped, settled)
+            self._inside[at] |= own > level.sure
+            self._outside[at] |= own <= -level.sure
+        stopped: Mask = np.full(own.shape, level.last or bool(self.watches))
         for watch in self.watches:
-            own = watch.stopped(level, x) & ~few.few
+            may = watch.stopped(level, x, at) & ~few.few[at]
             if watch.alone:
-                own |= few.read(level, watch.promise)
-            stopped &= own | level.last
+                may |= few.read(level, watch.promise, at)
+            stopped &= may | level.last
         if end:
-            self.cut |= ~stopped & ~self.fixed
+            self.cut[at] |= ~stopped & ~self.fixed[at]
             stopped = np.ones_like(stopped)
-        newly = stopped & ~self._stopped
-        self._stopped |= newly
-        self._inside |= newly & (x > level.certain)
-        self._outside |= newly & (x <= -level.certain)
+        newly = stopped & ~self._stopped[at]
+        if not (level.ends or newly.any()):
+            return
+        self._stopped[at] |= newly
+        self._inside[at] |= newly & (own > level.certain)
+        self._outside[at] |= newly & (own <= -level.certain)
         for kept, watch in zip(self._balance, self.watches, strict=True):
-            kept[newly] = watch.weights[newly]
-        living = few.alive(level, x, coins)
-        self._fix(newly, living)
-        if level.ends:
-            self._end(living)
+            kept[at][newly] = watch.weights[at][newly]
+        living = few.alive(level, own, coins[at], at)
+        self._fix(at, newly, living)
+        if level.ends:  # the dead are out, in a half where nobody else is open
+            for part in HALVES if len(halves) == 2 else (slice(None),):
+                told = self.fixed[at][..., part] | ~living[..., part]
+                self.fixed[at][..., part] |= told.all(-1, keepdims=True)
 
-    def _end(self, living: Mask) -> None:
-        """No later level can be paid for: the dead are out, in a half where nobody else is open."""
-        dead = np.zeros_like(living)
-        for own in HALVES:
-            told = (self.fixed | ~living)[..., own].all(-1, keepdims=True)
-            dead[..., own] = told & ~living[..., own]
-        self._fix(dead, np.zeros_like(living))
-
-    def _fix(self, groups: Mask, returned: Mask) -> Mask:
+    def _fix(self, at: Place, groups: Mask, returned: Mask) -> Mask:
         """Fix the answers of those of `groups` that have none; returns these."""
-        fresh = groups & ~self.fixed
-        self.returned[fresh] = returned[fresh]
-        self.fixed |= fresh
+        fresh: Mask = groups & ~self.fixed[at]
+        self.returned[at] |= fresh & returned
+        self.fixed[at] |= fresh
         return fresh
 
     @property
@@ -153,12 +208,12 @@ class Walk:
         """Groups whose answer is beyond doubt: all of them together, but for `doubt`."""
         return np.where(self.returned, self._inside, self._outside)
 
-    def balances(self, own: slice = slice(None)) -> list[Floats]:
-        """Sum over `own` groups, for each promise, the weight at which a group stopped.
+    def balances(self) -> list[Floats]:
+        """Sum over groups, for each promise, the weight at which a group stopped.
 
         A group that the others had not stopped when the walk ended counts with its last weight.
         """
         return [
-            np.where(self._stopped, kept, watch.weights)[..., own].sum(-1)
+            np.where(self._stopped, kept, watch.weights).sum(-1)
             for kept, watch in zip(self._balance, self.watches, strict=True)
         ]

@@ -86,16 +86,17 @@ def counted_true(level: Level, less: float, steps: int, x: Ints) -> Floats:
     angle = math.pi / steps
     bend = math.sin(angle / 2) ** 2
     result: Floats = np.where(x > steps, 1.0 - less, 0.0)
-    result[x == 0] = -q * bend * (1 - less - level.miss)
-    # q (a(steps - 1) - less), a continued below 1 where steps is 1; one exponent, which is finite.
-    before = q * (1 - less) - level.miss * math.exp(-level.rate * (steps - 1)) / gap**2
-    result[x == steps] = 1 - less + bend * before
-    inside = (x > 0) & (x < steps)
-    at = x[inside]
+    near = np.flatnonzero((x >= 0) & (x <= steps))  # of many groups most are far away
+    at = x.reshape(-1)[near]
     cosine, sine = np.cos(angle * at), np.sin(angle * at)
-    dead = level.miss * np.exp(-level.rate * (at - 1))
+    dead = level.miss * np.exp(-level.rate * np.maximum(at - 1, 0))
     slope = (1 + p) / (2 * gap) * math.sin(angle)
     curve = (1 + p * p) / gap**2 * bend
     flat = (1 - less) * ((1 - cosine) / 2 - 2 * q * bend * cosine)
-    result[inside] = flat - dead * (slope * sine - curve * cosine)
+    rise = flat - dead * (slope * sine - curve * cosine)
+    rise[at == 0] = -q * bend * (1 - less - level.miss)
+    # q (a(steps - 1) - less), a continued below 1 where steps is 1; one exponent, which is finite.
+    before = q * (1 - less) - level.miss * math.exp(-level.rate * (steps - 1)) / gap**2
+    rise[at == steps] = 1 - less + bend * before
+    result.reshape(-1)[near] = rise
     return result

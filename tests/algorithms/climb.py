@@ -16,10 +16,12 @@ import numpy as np
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.ladder import promises_of, shares_of, watches_of
-from probe_sql.algorithms.ladder_halves import Ahead
-from probe_sql.algorithms.ladder_levels import Levels, Tuning
-from probe_sql.algorithms.ladder_stop import HALVES, Walk, Watch
+from probe_sql.algorithms.ladder_ahead import Ahead
+from probe_sql.algorithms.ladder_levels import BOTH, HALVES, Levels, Tuning
+from probe_sql.algorithms.ladder_stop import Walk, Watch
 from probe_sql.measuring import Floats, Ints, Mask
+
+LISTS = ("_balance", "_seen")  # of arrays, in a walk and in what it owns
 
 
 def geometric(rng: np.random.Generator, rate: float | Floats, shape: tuple[int, ...]) -> Ints:
@@ -90,7 +92,7 @@ def climb(
         watches = watches_of(accuracy, shape, tuning, levels)
         return watches if watch is None else [watch(w.promise, shape, tuning) for w in watches]
 
-    walks = [Walk(shape, made(shape)) for _ in HALVES]
+    walk = Walk(shape, made(shape))
     ahead = Ahead(levels, promises_of(accuracy, y.size, tuning, short=levels.short))
     found = Climb(
         np.zeros((runs, y.size), dtype=np.bool_),
@@ -102,6 +104,7 @@ def climb(
         np.zeros(runs, dtype=np.bool_),
     )
     noise, last = np.zeros((runs, y.size), dtype=np.int64), np.zeros((runs, 1))
+    coins = rng.random(shape)
     following = np.zeros((len(HALVES), runs), dtype=np.int64)
     for number in count():
         level = levels[number]
@@ -110,33 +113,30 @@ def climb(
             if (following < number).all() or level.last:
                 break
             continue
-        x, coins = np.zeros_like(noise), np.zeros(noise.shape)
+        x = np.zeros_like(noise)
         if number:
             noise[looked] = refined(rng, noise[looked], last[looked], level.rate)
         else:
             noise[looked] = laplace(rng, level.rate, (looked.size, y.size))
         last[looked] = level.rate
         x[looked] = y + noise[looked]
-        coins[looked] = rng.random((looked.size, y.size))
-        for half, walk in enumerate(walks):
+        leaping = leaps and number < levels.height
+        for half in BOTH:
             at = np.flatnonzero(following[half] == number)
             if at.size:
                 part = _taken(walk, at)
-                part.step(level, x[at], coins[at], end=level.last)
+                part.step(level, x[at], coins[at], (half,), end=level.last)
                 _put(walk, part, at)
-                others = x[at][:, HALVES[1 - half]]
-                leaping = leaps and number < levels.height - 1
-                following[half, at] = ahead.next(number, others) if leaping else number + 1
+                following[half, at] = ahead.next(number, x[at])[:, half] if leaping else number + 1
                 done = walk.fixed[at][:, HALVES[half]].all(-1)
                 following[half, at[done]] = -1  # no level at all
         found.looks[looked] += 1
         found.epsilon[looked] = level.epsilon
         if number < levels.height:
             found.answered[looked] = (following[:, looked] < 0).all(0)
-    for walk, part_of in zip(walks, HALVES, strict=True):
-        found.returned[:, part_of] = walk.returned[:, part_of]
-        found.certain[:, part_of] = walk.certain[:, part_of]
-        found.balance[:] += walk.balances(part_of)[0]
+    found.returned[:] = walk.returned
+    found.certain[:] = walk.certain
+    found.balance[:] = walk.balances()[0]
     return found
 
 
@@ -153,7 +153,7 @@ def _taken(walk: Walk, at: Ints) -> Walk:
         for name, value in vars(owner).items():
             if isinstance(value, np.ndarray):
                 setattr(owner, name, value[at])
-            elif name == "_balance":
+            elif name in LISTS:
                 setattr(owner, name, [each[at] for each in value])
     return part
 
@@ -164,6 +164,6 @@ def _put(walk: Walk, part: Walk, at: Ints) -> None:
         for name, value in vars(owner).items():
             if isinstance(value, np.ndarray):
                 value[at] = getattr(source, name)
-            elif name == "_balance":
+            elif name in LISTS:
                 for each, new in zip(value, getattr(source, name), strict=True):
                     each[at] = new

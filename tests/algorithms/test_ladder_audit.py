@@ -17,7 +17,7 @@ import pytest
 
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms.ladder import Ladder, promises_of, shares_of
-from probe_sql.algorithms.ladder_levels import Level, Levels, Tuning
+from probe_sql.algorithms.ladder_levels import ALL, Level, Levels, Place, Tuning
 from probe_sql.algorithms.ladder_stop import Watch
 from probe_sql.logic.formula import Leaf
 from probe_sql.measuring import Ints, Mask
@@ -169,8 +169,8 @@ class Trusting(Watch):
 
     alone = False  # and nobody is judged among few instead
 
-    def _made_up(self, _: Level, x: Ints) -> Mask:
-        return np.ones(x.shape, dtype=np.bool_)
+    def _made_up(self, _: Level, x: Ints, at: Place) -> Mask:
+        return np.ones(x[at].shape, dtype=np.bool_)
 
 
 @pytest.mark.parametrize(
@@ -208,11 +208,11 @@ def test_the_audit_notices_twice_the_misses() -> None:
 class Common(Watch):
     """The same sum and margin, but one decision for all groups, which sees them all."""
 
-    def stopped(self, level: Level, x: Ints) -> Mask:
+    def stopped(self, level: Level, x: Ints, at: Place = ALL) -> Mask:
         self.weights = self.promise.weights(level, x)
         error = np.sqrt((self.weights**2).sum(-1, keepdims=True))
         enough = self.weights.sum(-1, keepdims=True) + self.tuning.margin * error <= 0
-        return np.broadcast_to(enough, x.shape).copy()
+        return np.broadcast_to(enough, x[at].shape).copy()
 
 
 def test_a_common_stopping_rule_misses_more_than_beta() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from probe_sql.algorithms.ladder_few import Few
 from probe_sql.algorithms.ladder_levels import Level, Tuning, living_at, on_the_line
-from probe_sql.algorithms.ladder_stop import Walk, Watch
-from probe_sql.algorithms.ladder_strict import Wager
+from probe_sql.algorithms.ladder_stop import Wager, Walk, Watch
 from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints
 from tests.algorithms.test_ladder_levels import every, levels_of

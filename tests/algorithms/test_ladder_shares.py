@@ -10,7 +10,7 @@ import pytest
 from probe_sql.accuracy import UNBOUNDED, Accuracy
 from probe_sql.algorithms.ladder import Ladder, one_number, promises_of, shares_of
 from probe_sql.algorithms.ladder_levels import Tuning
-from probe_sql.algorithms.ladder_strict import WIDTH
+from probe_sql.algorithms.ladder_stop import WIDTH
 from probe_sql.logic.formula import And, Leaf
 from tests.algorithms.meter import atom, meter, task
 

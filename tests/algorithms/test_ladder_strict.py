@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from probe_sql.algorithms.ladder_levels import Level, Tuning
-from probe_sql.algorithms.ladder_strict import STAKES, WIDTH, Wager
+from probe_sql.algorithms.ladder_stop import STAKES, WIDTH, Wager
 from probe_sql.algorithms.ladder_weights import Promise
 from tests.algorithms.test_ladder_levels import every, levels_of
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from probe_sql.accuracy import UNBOUNDED, Accuracy
-from probe_sql.algorithms.ladder import promises_of, shares_of, watches_of
-from probe_sql.algorithms.ladder_halves import Ahead, Halves
-from probe_sql.algorithms.ladder_levels import Levels, Tuning
+from probe_sql.algorithms.ladder import Ladder, promises_of, shares_of
+from probe_sql.algorithms.ladder_ahead import Ahead
+from probe_sql.algorithms.ladder_levels import BOTH, Level, Levels, Tuning
 from probe_sql.algorithms.ladder_stop import Walk
-from probe_sql.measuring import Ints
+from probe_sql.logic.formula import Leaf
+from probe_sql.measuring import Ints, Mask, Outcome
 from tests.algorithms.climb import climb, laplace, refined
+from tests.algorithms.meter import ReferenceMeter, atom, meter, task
 
 TUNING = Tuning()
 FPR = Accuracy(fnr=0.05, fpr=0.1, fdr=None, epsilon=1e6, algorithm="ladder")
@@ -37,36 +40,49 @@ def _chain(seed: int, levels: Levels, groups: int) -> list[Ints]:
 
 
 def _tested(
-    y: Ints, accuracy: Accuracy, levels: Levels, chain: list[Ints]
-) -> tuple[list[list[int]], Halves]:
-    """The levels at which each half is tested, to the end of the walk."""
-    promises = promises_of(accuracy, y.size, TUNING)
-    shape = (y.size,)
-    walk = Walk(shape, watches_of(accuracy, shape, TUNING, levels))
+    y: Ints,
+    accuracy: Accuracy,
+    levels: Levels,
+    chain: list[Ints],
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[list[list[int]], Outcome]:
+    """The levels at which the algorithm tests each half, given the noise at every level."""
+    number_of = {levels.epsilon(number): number for number in range(levels.height)}
     found: list[list[int]] = [[], []]
-    halves = Halves(walk, Ahead(levels, promises))
-    while not halves.done:
-        number = halves.level
-        for half, following in enumerate(halves._next):
-            if following == number:
-                found[half].append(number)
-        halves.step(number, levels[number], y + chain[number], np.full(y.size, 0.5))
-    return found, halves
+    step = Walk.step
+
+    def reveal(_: ReferenceMeter, _measure: int, epsilon: float, _groups: Mask) -> Ints:
+        return y + chain[number_of[epsilon]]
+
+    def noted(walk: Walk, level: Level, *args: Any, **kwargs: Any) -> None:
+        for half in args[2]:
+            found[half].append(number_of[level.epsilon])
+        step(walk, level, *args, **kwargs)
+
+    work = task(y.size, [atom(0, 0, span=4000)], Leaf(0), accuracy)
+    with monkeypatch.context() as patch:
+        patch.setattr(ReferenceMeter, "reveal", reveal)
+        patch.setattr(Walk, "step", noted)
+        rng = np.random.default_rng(0)
+        outcome = Ladder(coins=rng).run(work, meter(work, [y], rng))
+    return found, outcome
 
 
 @pytest.mark.parametrize("accuracy", [FPR, FDR], ids=["fpr", "fdr"])
-def test_a_group_has_no_say_in_the_levels_at_which_it_is_tested(accuracy: Accuracy) -> None:
+def test_a_group_has_no_say_in_the_levels_at_which_it_is_tested(
+    accuracy: Accuracy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Other noise of one group may move the other half, and never its own."""
     levels = _levels(accuracy, SPREAD.size)
     moved = False
     for seed in range(4):
         chain = _chain(seed, levels, SPREAD.size)
-        before, _ = _tested(SPREAD, accuracy, levels, chain)
+        before, _ = _tested(SPREAD, accuracy, levels, chain, monkeypatch)
         for group in (0, 57, 131):
             other = [noise.copy() for noise in chain]
             for own in other:
                 own[group] -= 100_000
-            after, _ = _tested(SPREAD, accuracy, levels, other)
+            after, _ = _tested(SPREAD, accuracy, levels, other, monkeypatch)
             half = group % 2
             shared = min(len(before[half]), len(after[half]))
             assert before[half][:shared] == after[half][:shared]
@@ -74,12 +90,14 @@ def test_a_group_has_no_say_in_the_levels_at_which_it_is_tested(accuracy: Accura
     assert moved
 
 
-def test_few_levels_are_tested_where_many_groups_are_undecided() -> None:
+def test_few_levels_are_tested_where_many_groups_are_undecided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     levels = _levels(FPR, SPREAD.size)
-    tested, halves = _tested(SPREAD, FPR, levels, _chain(1, levels, SPREAD.size))
+    chain = _chain(1, levels, SPREAD.size)
+    tested, outcome = _tested(SPREAD, FPR, levels, chain, monkeypatch)
     assert max(map(len, tested)) < levels.height / 3
-    assert halves.returned.any()
-    assert (halves.returned <= halves.certain | ~halves.cut).all()
+    assert outcome.returned.any()
 
 
 def test_leaps_cost_next_to_nothing() -> None:
@@ -97,8 +115,8 @@ def test_leaps_end_where_groups_are_judged_and_at_the_last_level_that_can_be_pai
     ahead = Ahead(levels, promises_of(FPR, 400, TUNING))
     undecided: Ints = np.zeros(400, dtype=np.int64)
     for number in range(levels.height - 1):
-        following = int(ahead.next(number, undecided))
-        assert number < following < levels.height
+        following, other = ahead.next(number, undecided).tolist()
+        assert number < following == other < levels.height
         leap = following - number
         assert leap == 1 or (levels.judged - following) % 2 == 0
         if leap > 2 and following < levels.height - 1:
@@ -108,7 +126,18 @@ def test_leaps_end_where_groups_are_judged_and_at_the_last_level_that_can_be_pai
 def test_nobody_leaps_on_few_numbers_or_none() -> None:
     levels = _levels(FPR, 400)
     ahead = Ahead(levels, promises_of(FPR, 400, TUNING))
-    assert int(ahead.next(3, np.zeros(0, dtype=np.int64))) == 4
-    assert int(ahead.next(3, np.zeros(1, dtype=np.int64))) == 4
-    far: Ints = np.full(400, -(10**7))
-    assert int(ahead.next(3, far)) == 4  # all below: the sum is within its bound
+    far: Ints = np.full(400, -(10**7))  # all below: the sum is within its bound
+    for x in (far[:0], np.zeros(1, dtype=np.int64), far):
+        assert ahead.next(3, x).tolist() == [4, 4]
+
+
+def test_a_half_is_sent_by_the_other_one_also_where_few_numbers_are_looked_at() -> None:
+    """One half is undecided, the other one is not: that one leaps, in small and large domains."""
+    levels = _levels(FPR, 9_000)
+    ahead = Ahead(levels, promises_of(FPR, 9_000, TUNING))
+    for size in (400, 1_024, 1_025, 3_000, 9_000):
+        for half in BOTH:
+            x: Ints = np.full(size, -(10**7))
+            x[half::2] = 0
+            following = ahead.next(3, x).tolist()
+            assert following[half] == 4 < following[1 - half]

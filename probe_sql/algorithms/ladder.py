@@ -110,7 +110,8 @@ def _first_level(task: Task, tuning: Tuning) -> FirstDraws:
 
 def shares_alone(accuracy: Accuracy, groups: int, tuning: Tuning) -> tuple[float, float]:
     """The shares of fnr and of the other bounds that are kept for judging groups one by one."""
-    few = groups <= tuning.few or accuracy.fpr_scope == "group"
+    most = tuning.few_by_rate if accuracy.fdr is None else tuning.few
+    few = groups <= most or accuracy.fpr_scope == "group"
     if accuracy.fdr is not None:
         return tuning.alone_killed, tuning.alone_of_few if few else tuning.alone_settled
     return (tuning.alone_of_few,) * 2 if few else (tuning.alone,) * 2

@@ -46,11 +46,13 @@ class Tuning:
     grain: float = 0.1  # as if of that bound what sure groups are worth enters the error, at least
     spare: float = 1.3  # groups on the line, itself among them, a group reckons with
     # Shares of the bounds for judging groups one by one: of fnr and fpr, of fnr and fdr, and of all
-    # of them where there are but `few` groups; at every so many levels they are judged so.
+    # of them where there are but `few` groups, or by fpr alone `few_by_rate`; at every so many
+    # levels they are judged so.
     alone: float = 0.04
     alone_killed: float = 0.05
     alone_settled: float = 0.02
     few: int = 20
+    few_by_rate: int = 14
     alone_of_few: float = 0.5
     every: int = 4
     # Where too few groups are left for the sum (`Few`): parts of fnr, and of what sure groups make

@@ -19,6 +19,7 @@ LISTED = replace(RATE, fpr=UNBOUNDED, fdr=0.2)
 KINDS = (RATE, LISTED, replace(RATE, fdr=0.2), replace(RATE, fpr_scope="group"))
 TUNING = Tuning(
     few=20,
+    few_by_rate=14,
     alone=0.04,
     alone_killed=0.05,
     alone_settled=0.02,
@@ -29,7 +30,7 @@ TUNING = Tuning(
 
 
 @pytest.mark.parametrize("accuracy", KINDS)
-@pytest.mark.parametrize("groups", [1, 20, 21, 1000])
+@pytest.mark.parametrize("groups", [1, 14, 15, 20, 21, 1000])
 def test_the_ways_to_miss_a_group_share_fnr_and_no_more(accuracy: Accuracy, groups: int) -> None:
     shares = shares_of(accuracy, groups, TUNING)
     assert min(shares.miss, shares.killed) > 0
@@ -43,7 +44,7 @@ def test_tests_among_few_take_from_what_reading_may_miss_under_fdr_alone() -> No
         assert shares_of(accuracy, 100, TUNING).spare == 0
 
 
-@pytest.mark.parametrize(("groups", "alone"), [(20, 0.5), (21, 0.04)])
+@pytest.mark.parametrize(("groups", "alone"), [(14, 0.5), (15, 0.04)])
 def test_the_ways_to_return_a_false_group_share_fpr_and_no_more(groups: int, alone: float) -> None:
     shares = shares_of(RATE, groups, TUNING)
     assert shares.settled == pytest.approx(alone * 0.1)
@@ -64,6 +65,14 @@ def test_one_true_group_makes_up_for_all_that_fdr_lets_in() -> None:
     assert both.settled == pytest.approx(0.02 * 0.1)
     assert both.false == shares.false
     assert shares_of(replace(RATE, fpr=1e-6, fdr=0.2), 1000, TUNING).false == pytest.approx(0.98e-6)
+
+
+@pytest.mark.parametrize(("groups", "alone"), [(20, 0.5), (21, 0.02)])
+def test_few_groups_settle_with_more_of_fdr(groups: int, alone: float) -> None:
+    shares = shares_of(LISTED, groups, TUNING)
+    assert shares.listed * (2 + TUNING.stray) == pytest.approx(alone * 0.2 * 0.95)
+    assert shares.false == pytest.approx((1 - alone) * 0.2 * 0.95 / groups)
+    assert shares.killed == pytest.approx(0.05 * 0.05)
 
 
 def test_the_sums_over_all_groups_watch_over_the_rest_of_each_bound() -> None:
@@ -94,8 +103,8 @@ def test_the_widest_of_the_aggregates_is_the_range_of_the_condition() -> None:
 def test_the_first_level_is_that_of_many_groups_where_nobody_knows_how_many() -> None:
     work = task(0, [atom(0, 5, span=10.0)], Leaf(0), RATE)
     first = Ladder(TUNING).first_draws(work)
-    assert first == Ladder(TUNING).first_draws(replace(work, groups=21))
-    assert first != Ladder(TUNING).first_draws(replace(work, groups=20))
+    assert first == Ladder(TUNING).first_draws(replace(work, groups=15))
+    assert first != Ladder(TUNING).first_draws(replace(work, groups=14))
 
 
 @pytest.mark.parametrize(

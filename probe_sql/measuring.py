@@ -111,7 +111,8 @@ class Figure:
     which the margin of a mean is bought. `least` and `most` are where the exact value lies in any
     case. `among` is of how many figures a shown value is made: they share its probability to fail.
     What a ratio is divided by is never below 0, and `smallest` is the least that it can be where it
-    is not 0.
+    is not 0. `margin` is what is bought for it: a half-width, or rows of a quantile, or a share of
+    the value as a text; None where none is.
     """
 
     name: str
@@ -126,6 +127,14 @@ class Figure:
     among: int = 1
     rank: Rank | None = None
     smallest: Fraction = Fraction(0)
+    margin: float | str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether its value is always a whole number, which is shown as it is."""
+        numbers = [one for part in self.parts for one in (part.factor, part.offset)]
+        exact = self.kind == "amount" and all(one.denominator == 1 for one in numbers)
+        return exact or self.kind in ("total", "quantile")
 
     def value(self, noisy: Sequence[int]) -> Number | None:
         """The figure where its measures read `noisy`; None where it divides by 0 or less."""

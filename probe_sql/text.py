@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
 from typing import Any
 
 # Letters, marks and symbols to Unicode, and nothing to the eye. Controls, formats (bidirectional
@@ -93,14 +94,46 @@ def with_margin(value: float, margin: float) -> tuple[str, str]:
     """
     if not math.isfinite(value) or not math.isfinite(margin) or margin >= 1e15:
         return number(value), number(margin)
-    if isinstance(value, int):
+    if isinstance(value, int) and (margin >= 10 or margin == int(margin)):
         return f"{value:,}", f"{math.ceil(margin):,}"
-    places = 1 - math.floor(math.log10(margin)) if margin > 0 else 6
-    places = min(max(places, 0), 12)
+    if not margin:
+        return number(value), "0"
+    places = _places(margin)
     near = round(value, places)
     step = 10.0**-places
     wide = math.ceil((margin + abs(value - near)) / step * (1 - 1e-12)) * step
-    return f"{near:,.{places}f}", f"{wide:,.{places}f}"
+    shown = f"{value:,}.{places * '0'}" if isinstance(value, int) else f"{near:,.{places}f}"
+    return shown, f"{wide:,.{places}f}"
+
+
+def _places(margin: float | Fraction) -> int:
+    """The decimal places of the second figure of a margin."""
+    return min(max(1 - math.floor(math.log10(margin)), 0), 12)
+
+
+def inside(margin: float) -> float:
+    """The widest half-width, but for rounding, that is printed as at most `margin` beside a value
+    that is rounded: it leaves room for half a step of the place to which both are.
+
+    With less than 10, 100, ... one more place is printed.
+    """
+    if not 1e-9 < margin < 1e15:
+        return margin
+    asked, places = Fraction(margin) * (1 + Fraction(1, 10**12)), _places(margin)
+    step = Fraction(1, 10**places)
+    found = asked // step * step - step / 2
+    lowest = Fraction(10) ** (1 - places)  # with so many places
+    if found < lowest:
+        found = min(lowest * (1 - Fraction(1, 10**9)), asked // (step / 10) * step / 10 - step / 20)
+    return float(found) * (1 - 1e-15)
+
+
+def printed(margin: float) -> float:
+    """The widest margin that a half-width is printed as, beside whatever value."""
+    if not 1e-9 < margin < 1e15:
+        return margin
+    step = Fraction(1, 10 ** _places(margin))
+    return float(math.ceil(Fraction(margin) / step + Fraction(1, 2)) * step)
 
 
 def seen(character: str) -> bool:

@@ -19,6 +19,7 @@ from probe_sql.algorithms.following import Followed, follow
 from probe_sql.algorithms.values import prices
 from probe_sql.measuring import Figure, Outcome
 from probe_sql.plan.plan import Plan
+from probe_sql.text import printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +122,7 @@ def _follows(plan: Plan, groups: int, ways: Sequence[_Way]) -> Follows:
     )
     figures = tuple(one.figure for one in made)
     numbers = tuple(sorted({way.number for way in ways}))
-    margins = {one.figure.name: one.margin for one in made}
+    margins = {
+        one.figure.name: one.margin if one.figure.whole else printed(one.margin) for one in made
+    }
     return Follows(replace(plan, figures=figures), outcome, numbers, margins)

@@ -122,7 +122,7 @@ def _values(plan: Plan, groups: int, found: Record) -> Outcome | None:
 
 def as_fine(plan: Plan, figure: Figure, price: tuple[float, ...], column: Column, was: Any) -> bool:
     """Whether a column was drawn at least as finely as it would be now."""
-    margin = plan.accuracy.margin_of(figure.name)
+    margin = figure.margin
     if isinstance(margin, str) or isinstance(column.margin, str):
         return margin == column.margin and plan.accuracy.confidence == was["confidence"]
     if figure.rank is not None and (margin is None) != (column.margin is None):

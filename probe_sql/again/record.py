@@ -245,7 +245,7 @@ def record(plan: Plan, outcome: Outcome) -> Record:
         prices = priced(plan, size)
         for figure in plan.figures:
             columns[plan.figure_identity(figure)] = Column(
-                outcome.shown[figure.output], plan.accuracy.margin_of(figure.name), prices(figure)
+                outcome.shown[figure.output], figure.margin, prices(figure)
             )
     return Record(
         outcome.status,

@@ -50,7 +50,7 @@ def ascents(task: Task) -> dict[int, Ascent]:
     asked: dict[int, list[tuple[Share, float, int]]] = {}
     led: dict[int, int] = {}  # what is revealed beside a measure, with that measure
     for figure in task.figures:
-        share = share_of(task, figure)
+        share = share_of(figure)
         if share is None:
             continue
         measure, beside = _order(figure)
@@ -67,9 +67,9 @@ def ascents(task: Task) -> dict[int, Ascent]:
     return found
 
 
-def share_of(task: Task, figure: Figure) -> Share | None:
+def share_of(figure: Figure) -> Share | None:
     """The margin of a figure that is a share of it; None where it has another, or has none."""
-    margin = task.accuracy.margin_of(figure.name)
+    margin = figure.margin
     if not isinstance(margin, str) or leader(figure) is None:
         return None
     share = Share.parse(margin)
@@ -77,9 +77,9 @@ def share_of(task: Task, figure: Figure) -> Share | None:
     return share
 
 
-def ascent_of(found: Mapping[int, Ascent], task: Task, figure: Figure) -> Ascent | None:
+def ascent_of(found: Mapping[int, Ascent], figure: Figure) -> Ascent | None:
     """The one by which a figure climbs; None where it does not."""
-    if share_of(task, figure) is None:
+    if share_of(figure) is None:
         return None
     measure, beside = _order(figure)
     ascent = found.get(measure)

@@ -63,7 +63,7 @@ def follow(
     the noise of their own draws.
     """
     kept = _finest(stock)
-    margin = task.accuracy.margin_of(figure.name)
+    margin = figure.margin
     if figure.rank is not None or isinstance(margin, str):
         return None
     if any(part.measure not in forms for part in figure.parts):

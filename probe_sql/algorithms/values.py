@@ -158,7 +158,7 @@ class Values:
             return _denied(task, meter.loss_after(draws, reveals, choice))
         shown = {}
         for figure in task.figures:
-            ascent = ascent_of(found.climbs, task, figure)
+            ascent = ascent_of(found.climbs, figure)
             if figure.rank is not None:
                 values, rows = chosen[figure.parts[0].measure]
                 shown[figure.output] = Shown((values,), rows, np.full(task.groups, np.nan))
@@ -232,7 +232,7 @@ def _prices(task: Task) -> Prices:
     free: set[int] = set()
     climbs = ascents(task)
     for figure in task.figures:
-        if ascent_of(climbs, task, figure) is not None:
+        if ascent_of(climbs, figure) is not None:
             continue
         epsilon = _asked(task, figure)
         for part in figure.parts:
@@ -259,7 +259,7 @@ def _asked(task: Task, figure: Figure) -> float | None:
     and for a total, which is for columns without a margin. A share of what cannot climb beside
     others is bought at its floor.
     """
-    margin = task.accuracy.margin_of(figure.name)
+    margin = figure.margin
     failure, part = may_fail(task, figure), figure.parts[0]
     if figure.rank is not None and margin is not None:
         share = Share.parse(margin) if isinstance(margin, str) else None
@@ -268,7 +268,7 @@ def _asked(task: Task, figure: Figure) -> float | None:
     if margin is None or figure.kind in ("ratio", "total"):
         return None
     if isinstance(margin, str):
-        least = share_of(task, figure)
+        least = share_of(figure)
         if least is None or task.accuracy.spend == "all":
             return None
         steps = Fraction(least.rows * part.delta)
@@ -320,7 +320,7 @@ def _cost(task: Task, found: Prices) -> Loss:
 def expected_margin(task: Task, figure: Figure, found: Prices) -> float:
     """The half-width of a figure, for a group of its public size; NaN where the value decides."""
     failure, part = may_fail(task, figure), figure.parts[0]
-    if figure.kind == "ratio" or ascent_of(found.climbs, task, figure) is not None:
+    if figure.kind == "ratio" or ascent_of(found.climbs, figure) is not None:
         return math.nan
     epsilon = found.drawn[part.measure]
     if figure.rank is not None:
@@ -409,9 +409,9 @@ def _ratio_margins(
 def _denied(task: Task, needed: Loss) -> Outcome:
     """The denial of margins that cost more than epsilon; nothing was drawn."""
     asked = task.accuracy.epsilon
-    cheaper = replace(task, accuracy=replace(task.accuracy, margin=None, margins={}))
+    cheaper = replace(task, figures=tuple(replace(each, margin=None) for each in task.figures))
     bought = prices(cheaper)
-    margins = [(expected_margin(cheaper, figure, bought), figure) for figure in task.figures]
+    margins = [(expected_margin(cheaper, figure, bought), figure) for figure in cheaper.figures]
     words = ", ".join(f"{up(m)} for {figure.name}" for m, figure in margins if not math.isnan(m))
     short = f"ε {limit(asked)}"
     why = f"{short} was not enough. The values need ε {dearer(needed.epsilon)} at this margin"

@@ -183,7 +183,11 @@ def _derived(plan: Plan, tree: Derivation, line: Sequence[Cell]) -> Cell:
 
 
 def _known(cell: Cell, alone: bool) -> Known:
-    """A released value, or a public number, which is exact."""
+    """A released value, or a public number, which is exact.
+
+    Utility: moved to where the exact value can lie it is no further from that, and the interval
+    around it ends there too.
+    """
     value, raw = _exact(cell.value), _exact(cell.raw)
     if value is None or raw is None:
         return Known(value, None)
@@ -191,7 +195,9 @@ def _known(cell: Cell, alone: bool) -> Known:
         return Known(value, (value, value))
     if cell.margin is None or not alone:
         return Known(value, None)
-    return Known(value, (raw - cell.margin, raw + cell.margin))
+    low, high = value - cell.margin, value + cell.margin
+    low = low if cell.least is None else max(low, cell.least)
+    return Known(value, (low, high if cell.most is None else min(high, cell.most)))
 
 
 def _exact(value: Any) -> Number | None:

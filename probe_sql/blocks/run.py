@@ -153,7 +153,7 @@ def summable_columns(plan: Plan) -> frozenset[int]:
         if figure.kind == "amount"
         and figure.output < query.shown
         and query.outputs[figure.output].kind == "aggregate"
-        and not isinstance(plan.accuracy.margin_of(figure.name), str)
+        and not isinstance(figure.margin, str)
     )
 
 

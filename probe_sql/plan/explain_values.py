@@ -51,7 +51,7 @@ def value_costs(task: Task) -> tuple[ValueCost, ...]:
     costs = []
     for figure in task.figures:
         measures = tuple(part.measure for part in figure.parts)
-        margin, asked = expected_margin(task, figure, found), task.accuracy.margin_of(figure.name)
+        margin = expected_margin(task, figure, found)
         costs.append(
             ValueCost(
                 figure.name,
@@ -60,7 +60,7 @@ def value_costs(task: Task) -> tuple[ValueCost, ...]:
                 max(found.most[m] for m in measures),
                 None if math.isnan(margin) else margin,
                 figure.rows if figure.kind == "mean" else None,
-                None if ascent_of(found.climbs, task, figure) is None else str(asked),
+                None if ascent_of(found.climbs, figure) is None else str(figure.margin),
             )
         )
     return tuple(costs)

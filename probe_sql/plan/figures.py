@@ -14,6 +14,7 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.measuring import Figure, Number, Part
 from probe_sql.plan.linear import Quotient, Summand, quotient
+from probe_sql.plan.margins import behind_results, find_margins
 from probe_sql.plan.normal import Normaliser
 from probe_sql.plan.sensitivity import presence, row_bounds, span
 from probe_sql.plan.tally import Tally, Term
@@ -33,6 +34,13 @@ def plan_figures(
     tell the rows behind it, so that only those which it leaves out are counted beside. Not so the
     output that groups may be chosen by, which takes a measure of its own.
     """
+    behind = behind_results(outputs)
+
+    def asked(index: int) -> bool:
+        """Whether a margin is asked for a value, or for what is computed from it."""
+        columns = [index, *(result for result, values in behind.items() if index in values)]
+        return any(accuracy.margin_of(outputs[each].name) is not None for each in columns)
+
     forms: dict[int, Quotient] = {}
     for index, output in enumerate(outputs):
         if output.aggregate is not None and not _ordered(output.aggregate):
@@ -49,13 +57,13 @@ def plan_figures(
         found[index] = _mean(name, index, form, normaliser, size) or _ratio(
             name, index, form, normaliser, size
         )
-        if found[index].kind == "mean" and accuracy.margin_of(name) is None:
+        if found[index].kind == "mean" and not asked(index):
             means.append((found[index], bottom))
     for index, form in forms.items():
         if index in found:
             continue
         name = outputs[index].name
-        usable = means if accuracy.margin_of(name) is None and index != chosen_by else []
+        usable = [] if asked(index) or index == chosen_by else means
         total = next(
             filter(None, (_total(name, index, form, *m, normaliser) for m in usable)), None
         )
@@ -66,7 +74,9 @@ def plan_figures(
     for index, output in enumerate(outputs):  # last: ranks are numbered after all measures
         if isinstance(output.aggregate, Call) and _ordered(output.aggregate):
             found[index] = _quantile(output.name, index, output.aggregate, normaliser)
-    return tuple(replace(found[index], among=outputs[index].among) for index in sorted(found))
+    figures = {index: replace(found[index], among=outputs[index].among) for index in sorted(found)}
+    margins = find_margins(outputs, figures, accuracy)
+    return tuple(replace(figures[index], margin=margins.bought.get(index)) for index in figures)
 
 
 def _ordered(aggregate: AggregateExpression) -> bool:

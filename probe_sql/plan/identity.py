@@ -168,10 +168,11 @@ def form(scan: Scan, number: int) -> dict[str, Fraction] | None:
 def figure(scan: Scan, value: Figure) -> str:
     """Give the digest of a value that is shown: within one question, of what and how it is made.
 
-    Without its name, its place in the SELECT list, and the size for which its margin is bought.
+    Without its name, its place in the SELECT list, its margin, and the size for which that is
+    bought.
     A field that a figure gains is a part of it.
     """
-    left_out = ("name", "output", "rows", "parts", "rank")
+    left_out = ("name", "output", "rows", "margin", "parts", "rank")
     made: Value
     if value.rank is None:
         made = tuple(

@@ -25,14 +25,15 @@ from probe_sql.measuring import Figure, Task
 from probe_sql.plan.account import row_types
 from probe_sql.plan.empty import holds_of_nothing, no_rows
 from probe_sql.plan.figures import plan_figures
+from probe_sql.plan.margins import behind_results, find_margins, named_itself
 from probe_sql.plan.normal import Normaliser
 from probe_sql.plan.ranges import DEFAULT_ROWS_PER_GROUP, Ranges, unused
 from probe_sql.plan.release import Releases, floors, plan_releases
 from probe_sql.plan.tally import Scan
+from probe_sql.plan.tolerances import may_divide_by_zero
 from probe_sql.plan.unit import Caps, unit_caps
 from probe_sql.policy.keys import ListKeys
 from probe_sql.policy.model import Table
-from probe_sql.sql.around import divides
 from probe_sql.sql.bound import BoundQuery, Comparison, Condition, GroupKey, Junction
 from probe_sql.sql.literals import number
 from probe_sql.text import normal_name
@@ -201,12 +202,23 @@ def _chosen_by(draft: Draft) -> int | None:
 
 def _check_margins(draft: Draft) -> None:
     """Raise `SqlError` where a margin is named for what is no value of the SELECT list."""
-    values = [output.name for output in draft.query.outputs if output.aggregate is not None]
-    for name in draft.accuracy.margins:
+    outputs, accuracy = draft.query.outputs, draft.accuracy
+    computed = behind_results(outputs)
+    values = [o.name for i, o in enumerate(outputs) if o.aggregate is not None or i in computed]
+    for name in accuracy.margins:
         if name not in (normal_name(value) for value in values):
             raise SqlError(
                 f"margin names {name!r}, which is no value of the SELECT list",
                 fix=f"name one of {', '.join(values)}" if values else "leave margin out",
+                span=draft.query.option_spans.get("margin"),
+            )
+    for index, behind in computed.items():
+        inner = [outputs[each].name for each in behind if named_itself(each, outputs, accuracy)]
+        if inner and normal_name(outputs[index].name) in accuracy.margins:
+            raise SqlError(
+                f"margin names {outputs[index].name} and {inner[0]}, which it is computed from",
+                why="what one of them has, the other follows from",
+                fix=f"name {outputs[index].name} alone, or what it is computed from",
                 span=draft.query.option_spans.get("margin"),
             )
 
@@ -264,16 +276,18 @@ def give_notice(draft: Draft) -> None:
     found += floors(
         draft.figures, draft.releases, draft.query.outputs, draft.kept.measures, draft.accuracy
     )
-    found += [note for figure in draft.figures for note in _rank_notes(figure)]
+    by_output = {figure.output: figure for figure in draft.figures}
+    found += find_margins(draft.query.outputs, by_output, draft.accuracy).notes
+    found += [note for figure in draft.figures for note in _rank_notes(figure, draft.query)]
     found += [
         f"{output.name} has no margin in groups where what it is divided by may be 0; in groups"
         " nearly so small one that is shown holds less often"
         for output in draft.query.outputs
-        if draft.figures and output.derived is not None and divides(output.derived)
+        if output.derived is not None and may_divide_by_zero(output.derived, by_output)
     ]
     sized = any(
-        (figure.kind == "mean" and isinstance(draft.accuracy.margin_of(figure.name), float))
-        or (figure.kind == "quantile" and isinstance(draft.accuracy.margin_of(figure.name), str))
+        (figure.kind == "mean" and isinstance(figure.margin, float))
+        or (figure.kind == "quantile" and isinstance(figure.margin, str))
         for figure in draft.figures
     )
     if draft.table.rows_per_group is None and (draft.kept.atoms or sized):
@@ -284,11 +298,15 @@ def give_notice(draft: Draft) -> None:
     draft.notices = list(dict.fromkeys(found))
 
 
-def _rank_notes(figure: Figure) -> Iterator[str]:
+def _rank_notes(figure: Figure, query: BoundQuery) -> Iterator[str]:
     """What the margin of a quantile is."""
     if figure.rank is None:
         return
-    if figure.rank.extreme:
+    behind = behind_results(query.outputs)
+    computed = [query.outputs[each].name for each in behind if figure.output in behind[each]]
+    if computed:
+        yield f"no margin for {' and '.join(computed)}: that of a quantile is in rows, of it alone"
+    elif figure.rank.extreme:
         side = "below" if figure.rank.share == 0 else "above"
         yield f"the margin of {figure.name} is in rows: at most so many lie {side} it"
     else:

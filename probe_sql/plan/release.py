@@ -15,6 +15,7 @@ from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.measuring import Figure, Number
 from probe_sql.plan.figures import amount
 from probe_sql.plan.linear import Quotient, Summand, quotient
+from probe_sql.plan.margins import unbought
 from probe_sql.plan.normal import Measure, Normaliser
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
 from probe_sql.text import plural
@@ -204,44 +205,44 @@ def floors(
     """What a relative margin comes to at least, for each column, in its own units; and of which
     columns the margin cannot be bought."""
     columns = [
-        (outputs[release.output].name, release.top.factor, measures[release.top.measure].delta)
+        (
+            outputs[release.output].name,
+            accuracy.margin_of(outputs[release.output].name),
+            release.top.factor,
+            measures[release.top.measure].delta,
+        )
         for release in releases.columns
     ]
     least = accuracy.spend == "least"
     columns += [
-        (figure.name, figure.parts[0].factor, figure.parts[0].delta)
+        (figure.name, figure.margin, figure.parts[0].factor, figure.parts[0].delta)
         for figure in figures
         if figure.kind == "amount" and least
     ]
     found = []
-    for name, factor, delta in columns:
-        share = _share(accuracy, name)
+    for name, margin, factor, delta in columns:
+        share = _share(margin)
         if share is not None:
             found.append(
                 f"the margin of {name} is {100 * share.share:.6g} % of it, or"
                 f" {float(abs(factor) * share.rows * delta):,.6g} where that is more"
             )
-    for figure in (one for one in figures if least and one.among == 1):
-        share = _share(accuracy, figure.name)
+    for figure in (one for one in figures if least):
+        share = _share(figure.margin)
         if figure.kind == "mean" and share is not None and leader(figure) is not None:
             found.append(
                 f"the margin of {figure.name} is {100 * share.share:.6g} % of it, or what"
                 f" {plural(share.rows, 'row')} of a group can move it by where that is more"
             )
-        elif figure.kind == "ratio" and accuracy.margin_of(figure.name) is not None:
-            found.append(_unbought(figure, "how wide it is depends on both of its sums"))
+        elif figure.kind == "ratio" and figure.margin is not None:
+            found.append(unbought(figure.name, "how wide it is depends on both of its sums"))
         elif figure.kind == "mean" and share is not None:
-            found.append(_unbought(figure, "it may be 0, and no share of that is known"))
+            found.append(unbought(figure.name, "it may be 0, and no share of that is known"))
     return found
 
 
-def _share(accuracy: Accuracy, name: str) -> Share | None:
-    margin = accuracy.margin_of(name)
+def _share(margin: float | str | None) -> Share | None:
     return Share.parse(margin) if isinstance(margin, str) else None
-
-
-def _unbought(figure: Figure, why: str) -> str:
-    return f"no margin can be bought for {figure.name}, {why}: it has what is left of epsilon"
 
 
 def _missing(measure: Measure, output: Output) -> str:

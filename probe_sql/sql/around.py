@@ -92,21 +92,6 @@ def derived(tree: Derivation, known: Sequence[Known]) -> Known:
     return Known(value, None if value is None else _ends(tree, apply, given))
 
 
-def divides(tree: Derivation) -> bool:
-    """Whether a released value stands in a divisor."""
-    if not isinstance(tree, Around):
-        return False
-    by = tree.function == "/" and _released(tree.arguments[1])
-    return by or any(divides(part) for part in tree.arguments)
-
-
-def _released(tree: Derivation) -> bool:
-    """Whether a derivation reads a released value."""
-    if isinstance(tree, Around):
-        return any(_released(part) for part in tree.arguments)
-    return isinstance(tree, OutputValue)
-
-
 def _skipping(tree: Around, given: Sequence[Known]) -> list[Known]:
     """The arguments that are not NULL; without ends where the noise may have made one NULL."""
     missing = [part for part, one in zip(tree.arguments, given, strict=True) if one.value is None]

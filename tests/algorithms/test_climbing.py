@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,7 +43,8 @@ def mean(low: int = 0, high: int = RANGE, *, output: int = 0, turned: bool = Fal
 
 def task(*figures: Figure, groups: int = GROUPS, **options: object) -> Task:
     accuracy = Accuracy(**{"epsilon": 1e9, **options})  # type: ignore[arg-type]
-    return Task(groups, (), TRUE, accuracy, figures=figures, cost=cost)
+    asked = (replace(each, margin=accuracy.margin_of(each.name)) for each in figures)
+    return Task(groups, (), TRUE, accuracy, figures=tuple(asked), cost=cost)
 
 
 def missed(
@@ -132,7 +134,7 @@ def test_noise_that_decides_is_never_beside_another() -> None:
         work = task(*figures, margin="5%")
         found = prices(work)
         assert [ascent.measures for ascent in found.climbs.values()] == [(0, 1)]
-        assert ascent_of(found.climbs, work, figures[1]) is None
+        assert ascent_of(found.climbs, work.figures[1]) is None
         width = amount_width(found.drawn[1], DELTA, figures[1].parts[0].delta)
         assert width <= 20 * figures[1].parts[0].delta
 

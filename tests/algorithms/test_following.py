@@ -62,7 +62,8 @@ def ask(
     confidence: float = 0.95,
     fresh: float = 1e-3,
 ) -> Followed | None:
-    accuracy = Accuracy(epsilon=100.0, confidence=confidence, margin=margin)
+    accuracy = Accuracy(epsilon=100.0, confidence=confidence)
+    figure = replace(figure, margin=margin)
     task = Task(RUNS, (), TRUE, accuracy, figures=(figure,))
     return follow(task, figure, forms, stock, Prices(dict.fromkeys(forms, fresh), {}))
 

@@ -41,8 +41,8 @@ def shown(
 
 def test_a_value_that_climbs_has_the_half_width_of_the_level_where_it_stopped() -> None:
     """In units of the value: a sum in cents of euros is off by hundredths of a step."""
-    figure = Figure("s", 0, "amount", (Part(0, 100, Fraction(1, 100)),))
-    accuracy = Accuracy(epsilon=50.0, margin="10% or 5 rows")
+    figure = Figure("s", 0, "amount", (Part(0, 100, Fraction(1, 100)),), margin="10% or 5 rows")
+    accuracy = Accuracy(epsilon=50.0)
     found, _, meter = shown(figure, [[0, 10_000, 2_000_000]], accuracy)
     reached = meter.group_losses()
     assert reached[0] > reached[2] > 0

@@ -49,7 +49,7 @@ CONSIDERED: Mapping[type, str] = {
     Threshold: "constant parts unit floor shift",
     MeasureSql: "terms guards guard_threshold delta",
     Atom: "name measure sign threshold delta range",  # the range steers utility alone
-    Figure: "name output kind parts low width rows least most among rank smallest",
+    Figure: "name output kind parts low width rows least most among rank smallest margin",
     Part: "measure delta factor offset",
     Rank: "ranking share low high",  # the ends are those of the ranking
 }

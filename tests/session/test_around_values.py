@@ -92,7 +92,8 @@ def test_what_is_not_shown_stays_away(tmp_path: Path) -> None:
     assert shown.columns == ("g",)
     for rows in (shown.rows, shown.raw, shown.margins):
         assert {len(row) for row in rows} == {1}
-    assert rounded.privacy.epsilon == plain.privacy.epsilon
+    # Of a mean by itself room is left for what print rounds; a whole number is printed whole.
+    assert 0.98 * plain.privacy.epsilon < rounded.privacy.epsilon <= plain.privacy.epsilon
     assert beside.columns == ("g", "r")
     assert all(margins[1] is None for margins in beside.margins)
 

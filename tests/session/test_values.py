@@ -64,7 +64,7 @@ def test_explain_says_the_price_and_the_margins_first(database: Path) -> None:
     first, second = explained.as_dict()["values"]
     assert first["margin"] == answer.margins[0][1] == 20
     assert second["margin_rows"] == 5000
-    assert second["margin"] == pytest.approx(20)
+    assert 19.4 < second["margin"] < 20  # so that it is printed as 20 at most
     assert explained.guarantee == answer.privacy.guarantee
     assert "in a group of 5,000 rows" in str(explained)
 
@@ -101,7 +101,7 @@ def test_a_person_is_charged_for_all_of_their_rows(tmp_path: Path, database: Pat
             db.sql("SELECT ward, avg(cost) AS c FROM patients GROUP BY ward", margin=40)
         )
         assert answer.privacy.epsilon == pytest.approx(4 * row)
-        assert "caps on one person" in answer.privacy.guarantee
+        assert "caps on one person" in str(mean)  # groups may be too small to show a value
 
 
 def test_keys_alone_are_free_and_a_false_condition_too(database: Path) -> None:

@@ -26,7 +26,15 @@ from probe_sql.vault.content import Content
 from probe_sql.vault.duckdb_source import DuckDBSource
 from probe_sql.vault.exact import Exact, wipe
 from probe_sql.vault.failures import Failure, scan_error
-from probe_sql.vault.instance import Connection, Domain, Instance, PreparedScan, Texts, key_columns
+from probe_sql.vault.instance import (
+    Connection,
+    Domain,
+    Instance,
+    Parsed,
+    PreparedScan,
+    Texts,
+    key_columns,
+)
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -117,7 +125,7 @@ class DuckDBBackend:
         with self._call() as instance:
             sql = render_thresholds(scan, domain=instance.domain(scan).table)
             names = [f"t{index}" for index in range(len(scan.thresholds))]
-            return instance.run(partial(_columns, sql=sql, names=names))
+            return instance.run(partial(_columns, statement=Parsed(sql), names=names))
 
     def keys(self, scan: Scan, chosen: Ints) -> Mapping[int, Sequence[Any]]:
         """Values of the outputs that are no aggregates, by output, for the chosen groups."""
@@ -137,12 +145,12 @@ class DuckDBBackend:
                     for i, output in enumerate(scan.outputs)
                     if (number := output.key) is not None
                 }
-            sql = instance.listing(scan, _CHOSEN, domain)
+            listing = instance.listing(scan, _CHOSEN, domain)
 
             def work(connection: Connection) -> list[list[Any]]:
                 connection.register(_CHOSEN, {"g": ordinals})
                 try:
-                    return key_columns(connection, sql)
+                    return key_columns(connection, listing)
                 finally:
                     connection.unregister(_CHOSEN)
 
@@ -283,15 +291,17 @@ def _counted(
     tables: list[tuple[Ints, ...]] = []
     for part in parts:
         names = ["o", "g", *(f"n{index}" for index in range(len(part.scan.tallies)))]
-        found = instance.attempt(partial(_columns, sql=part.light, names=names))
+        found = instance.attempt(partial(_columns, statement=part.light, names=names))
         if found is Failure.OTHER:
-            sure = render_scan(part.scan, domain=domain.table, light=False)
-            found = instance.run(partial(_columns, sql=sure, names=names))
+            sure = Parsed(render_scan(part.scan, domain=domain.table, light=False))
+            found = instance.run(partial(_columns, statement=sure, names=names))
         elif isinstance(found, Failure):
             raise scan_error(found)
         tables.append(found)
     names = ["r0", "r1", "r2"]
-    return tables + [instance.run(partial(_columns, sql=sql, names=names)) for sql in ranked]
+    for one in map(Parsed, ranked):
+        tables.append(instance.run(partial(_columns, statement=one, names=names)))
+    return tables
 
 
 def _public(instance: Instance, scan: Scan, domain: Domain) -> tuple[Ints, ...]:
@@ -301,12 +311,13 @@ def _public(instance: Instance, scan: Scan, domain: Domain) -> tuple[Ints, ...]:
         return ()
     count = sum(term.multiplier is not None for one in scan.measures for term in one.terms)
     count += sum(isinstance(one.guard_threshold, Threshold) for one in scan.measures)
-    return instance.run(partial(_columns, sql=sql, names=[f"p{i}" for i in range(count)]))
+    names = [f"p{i}" for i in range(count)]
+    return instance.run(partial(_columns, statement=Parsed(sql), names=names))
 
 
-def _columns(connection: Connection, sql: str, names: Sequence[str]) -> tuple[Ints, ...]:
-    """The integer columns that `sql` returns. A NULL, or another type, would be a broken plan."""
-    found = connection.execute(sql).fetchnumpy()
+def _columns(connection: Connection, statement: Parsed, names: Sequence[str]) -> tuple[Ints, ...]:
+    """The integer columns of a statement. A NULL, or another type, would be a broken plan."""
+    found = statement.execute(connection).fetchnumpy()
     columns = tuple(found[name] for name in names)
     if any(np.ma.isMaskedArray(column) and column.mask.any() for column in columns):
         raise InternalError("a scan returned NULL for a group")

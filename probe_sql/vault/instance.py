@@ -49,12 +49,29 @@ class Domain:
     size: int
 
 
+class Parsed:
+    """SQL of ours, which DuckDB parses when it first runs, and binds and plans each time.
+
+    To parse a scan takes a fifth of the time in which a small table is scanned.
+    """
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self._statement: duckdb.Statement | None = None
+
+    def execute(self, connection: Connection) -> Connection:
+        """Run it on any connection; the result is that connection's."""
+        if self._statement is None:
+            [self._statement] = connection.extract_statements(self.sql)
+        return connection.execute(self._statement)
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedScan:
     """A scan, and its light statement."""
 
     scan: Scan
-    light: str
+    light: Parsed
 
 
 class Texts:
@@ -64,18 +81,20 @@ class Texts:
     """
 
     def __init__(self) -> None:
-        self._last: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)  # by which scan it is
-        self._made: Recent[tuple[Scan, list[str]]] = Recent(_TEXTS)  # by what it is made of
+        self._last: Recent[tuple[Scan, list[Parsed]]] = Recent(_TEXTS)  # by which scan it is
+        self._made: Recent[tuple[Scan, list[Parsed]]] = Recent(_TEXTS)  # by what it is made of
 
-    def of(self, what: Hashable, scan: Scan, write: Callable[[], list[str]]) -> list[str]:
+    def of(self, what: Hashable, scan: Scan, write: Callable[[], list[str]]) -> list[Parsed]:
         """Give SQL that was written before of the same parts, or write it now and keep it.
 
         A scan is kept beside its text, since some parts go by which object they are.
         """
 
-        def found() -> tuple[Scan, list[str]]:
-            kept = self._made.of((what, made_of(scan)), lambda: (scan, write()))
-            return scan, kept[1]
+        def made() -> tuple[Scan, list[Parsed]]:
+            return scan, [Parsed(sql) for sql in write()]
+
+        def found() -> tuple[Scan, list[Parsed]]:
+            return scan, self._made.of((what, made_of(scan)), made)[1]
 
         return self._last.of((what, id(scan)), found)[1]
 
@@ -132,7 +151,7 @@ class Instance:
             if 0 < found.size <= _SHOWN:
                 names = ", ".join(f"k{i}" for i in range(len(scan.keys)))
                 sql = f"SELECT {names}, o FROM {found.table} ORDER BY o"
-                self._shown[found.table] = self.run(partial(key_columns, sql=sql))
+                self._shown[found.table] = self.run(partial(key_columns, listing=Parsed(sql)))
         self._domains[key] = found
         self._latest = (scan, found)
         if len(self._domains) > _DOMAINS:
@@ -171,8 +190,8 @@ class Instance:
         texts = self.texts.of(("scan", fuse, domain.table), scan, write)
         return [PreparedScan(one, text) for one, text in zip(scans, texts, strict=True)]
 
-    def listing(self, scan: Scan, chosen: str, domain: Domain) -> str:
-        """Give the SQL for the keys of groups that a relation names."""
+    def listing(self, scan: Scan, chosen: str, domain: Domain) -> Parsed:
+        """Give the statement for the keys of groups that a relation names."""
 
         def write() -> list[str]:
             return [render_keys(scan, chosen, domain=domain.table)]
@@ -205,18 +224,18 @@ def _make_domain(connection: Connection, sql: str, number: int) -> Domain:
     return Domain(table, int(rows(connection, f"SELECT count(*) FROM {table}")[0][0]))
 
 
-def key_columns(connection: Connection, sql: str) -> list[list[Any]]:
-    """The columns that `sql` returns but its last, as Python objects; moments with a zone in UTC.
+def key_columns(connection: Connection, listing: Parsed) -> list[list[Any]]:
+    """The columns of a listing but its last, as Python objects; moments with a zone in UTC.
 
     DuckDB converts such moments with pytz, which need not be installed: they are fetched as UTC.
     """
-    found = connection.execute(sql)
+    found = listing.execute(connection)
     described = [(name, str(type_) == _WITH_ZONE) for name, type_, *_ in found.description]
     if any(zoned for _, zoned in described):
         columns = ", ".join(
             f"CAST({name} AS TIMESTAMP)" if zoned else name for name, zoned in described
         )
-        found = connection.execute(f"SELECT {columns} FROM ({sql}) ORDER BY o")
+        found = connection.execute(f"SELECT {columns} FROM ({listing.sql}) ORDER BY o")
     columns_of = list(map(list, zip(*found.fetchall(), strict=True)))
     return [
         [value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for value in column]

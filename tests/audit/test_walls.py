@@ -33,7 +33,7 @@ from probe_sql.types import VARCHAR
 from probe_sql.vault import combining
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
-from probe_sql.vault.instance import Texts
+from probe_sql.vault.instance import Parsed, Texts
 from tests.audit.bench import in_memory
 from tests.audit.soup import Soup
 from tests.audit.test_sensitivity import check
@@ -110,7 +110,7 @@ def unclamped(self: rows.Rows, tally: Tally, condition: exp.Expr | None) -> exp.
 @pytest.fixture(autouse=True)
 def _written_anew(monkeypatch: Patch) -> None:
     """No SQL is kept: the same query is asked with a wall and without it."""
-    monkeypatch.setattr(Texts, "of", lambda _self, _what, _scan, write: write())
+    monkeypatch.setattr(Texts, "of", lambda _s, _what, _scan, write: list(map(Parsed, write())))
 
 
 def caught(database: Connection, queries: list[str]) -> int:

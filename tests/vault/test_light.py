@@ -22,6 +22,7 @@ from probe_sql.session import Connection
 from probe_sql.vault import duckdb_backend
 from probe_sql.vault.duckdb_backend import DuckDBBackend
 from probe_sql.vault.exact import unsealed
+from probe_sql.vault.instance import Parsed
 from tests.audit.bench import in_memory
 from tests.audit.workbench import QuietSampler, opened
 from tests.examples.sources import build
@@ -220,10 +221,12 @@ def test_what_fails_nevertheless_is_counted_by_the_sure_statement(
     [truth] = unsealed(backend.measure(scan))
     real = duckdb_backend._columns
 
-    def failing(connection: duckdb.DuckDBPyConnection, sql: str, names: list[str]) -> object:
-        if "ERROR(" in sql:
+    def failing(
+        connection: duckdb.DuckDBPyConnection, statement: Parsed, names: list[str]
+    ) -> object:
+        if "ERROR(" in statement.sql:
             connection.execute("SELECT CAST(s AS INTEGER) FROM t")
-        return real(connection, sql, names)
+        return real(connection, statement, names)
 
     monkeypatch.setattr(duckdb_backend, "_columns", failing)
     [found] = unsealed(backend.measure(scan))

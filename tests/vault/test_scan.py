@@ -324,3 +324,18 @@ def test_a_collation_of_the_database_neither_merges_keys_nor_multiplies_rows(
             assert awkward.values(opened.measure(plan.scan)) == [[1, 1, 1]]
     finally:
         opened.close()
+
+
+def test_a_statement_that_is_kept_reads_what_is_there_when_it_runs(tmp_path: Path) -> None:
+    """It is parsed once; types, rows and what files say of their rows are those of each run."""
+    path = tmp_path / "t.parquet"
+    kept = instance.Parsed(f"SELECT max(i) AS i FROM '{path}' WHERE i < 10")
+    for rows, expected in (
+        ("1::INTEGER", 1),
+        ("2::BIGINT", 2),
+        ("3.5::DOUBLE", 3.5),
+        ("12::INTEGER", None),
+    ):
+        with duckdb.connect() as connection:
+            connection.execute(f"COPY (SELECT {rows} AS i) TO '{path}' (FORMAT parquet)")
+            assert kept.execute(connection).fetchall() == [(expected,)]

@@ -49,7 +49,7 @@ def card(title: str, *children: Child) -> Html:
 
 
 def closed(title: str, *children: Child) -> Html:
-    """What is a press away."""
+    """A part of a card that is shown once its head is pressed."""
     return tag("details", tag("summary", title), children)
 
 

@@ -114,7 +114,7 @@ class CommonConnection(ABC):
         self._open()
 
     def rollback(self) -> None:
-        """Refused: what was released cannot be taken back, so what it cost stays charged."""
+        """Refuse: what was released cannot be taken back, so what it cost stays charged."""
         raise NotSupportedError(
             "a connection cannot be rolled back",
             why="an answer that was seen cannot be unseen, so its epsilon stays charged",
@@ -174,7 +174,7 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, many: Any) -> NoReturn:  # noqa: ARG002
-        """Refused: it would spend once for each member without showing any answer."""
+        """Refuse: it would spend once for each member without showing any answer."""
         raise NotSupportedError(
             "executemany is not supported",
             why="it would charge a query for each member, and show none of the answers",

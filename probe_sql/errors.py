@@ -72,7 +72,7 @@ class ProbeError(Exception):
         return self.message()
 
     def message(self, limit: int = _LONGEST) -> str:
-        """The same, with the line of the query cut to `limit` characters around what is meant."""
+        """The message for people, its line of the query cut to `limit` characters."""
         lines = [self._headline()]
         if self.sql is not None and self.span is not None:
             lines.append(underline(self.sql, self.span, limit))

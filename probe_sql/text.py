@@ -153,7 +153,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """The same, with line breaks kept: for text that is shown as a block."""
+    """`text` as a block: with its line breaks, and whatever does not show itself spelled out."""
     return "\n".join(map(visible, text.split("\n")))
 
 

@@ -153,7 +153,7 @@ def on_the_line(rate: float, miss: Floats) -> Floats:
 
 @lru_cache(maxsize=4096)
 def _on_the_line(rate: float, miss: float) -> float:
-    """The same for one miss probability; a walk asks for it some five times a level."""
+    """a(0) at a rate for one miss probability; a walk asks for it some five times a level."""
     return float(on_the_line(rate, np.array(miss)))
 
 

@@ -48,7 +48,7 @@ def sentence(promise: Guarantee, listed: Listed) -> str:
 
 
 def _warning(promise: Guarantee, listed: Listed) -> str:
-    """Said first, where public numbers allow more false groups than true ones."""
+    """Warn, before all else, where public numbers allow more false groups than true ones."""
     if promise.fpr is None or promise.fdr is not None or promise.kind == "certain each":
         return ""
     allowed = promise.fpr * listed.groups

@@ -287,7 +287,7 @@ def _ordered(plan: Plan, lines: list[L], value: Callable[[L, int], Any]) -> list
 def _keys_alone(
     plan: Plan, chosen: NDArray[np.int64], keys: Mapping[int, Sequence[Any]], outcome: Outcome
 ) -> Body:
-    """The same where nothing but public values of the groups is listed: column by column."""
+    """The rows where nothing but public values of the groups is listed: column by column."""
     query = plan.query
     columns = [keys[number] for number in range(len(query.outputs))]
     certain = None if outcome.certain is None else outcome.certain[chosen]

@@ -20,7 +20,7 @@ def cell(value: Any, margin: float | None, rows: int | None = None) -> str:
 
 
 def in_parts(value: Any, margin: float | None, rows: int | None = None) -> tuple[str, str]:
-    """The same in two parts: the value, and what follows it."""
+    """A cell in two parts: the value, and what follows it."""
     if value is None:
         return "NULL", ""
     if rows is not None:  # its margin is of this very value, and of none that is near it

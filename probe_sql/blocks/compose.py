@@ -110,7 +110,12 @@ def composed(
         if any(_is_derived(one.origins[index], one, confidence) for one in branches)
     )
     any_margin = any(margin is not None for row in margins for margin in row)
-    notices = [notice for step in program.steps for notice in _notices(step, blocks)]
+    notices = [
+        f"{step.block.name}: {notice}"
+        for step in program.steps
+        if step.block.number in blocks and step.same is None
+        for notice in blocks[step.block.number].notices
+    ]
     notices += undecided(program.script)
     if derived and blocks:
         notices.append(f"computed from noisy values, without a margin: {', '.join(derived)}")
@@ -154,12 +159,6 @@ def _named(program: Program, blocks: Mapping[int, Answer]) -> tuple[tuple[str, A
 
 def _types(program: Program) -> tuple[str, ...]:
     return tuple(column.type for column in program.columns)
-
-
-def _notices(step: Step, blocks: Mapping[int, Answer]) -> list[str]:
-    if step.block.number not in blocks or step.same is not None:
-        return []
-    return [f"{step.block.name}: {notice}" for notice in blocks[step.block.number].notices]
 
 
 def whole(program: Program, blocks: Mapping[int, Answer], remaining: float) -> Answer:

@@ -38,7 +38,7 @@ class Outline:
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
-        """Those of the blocks."""
+        """The explanation of each block."""
         return tuple(explanation for _, explanation in self.blocks)
 
     @property

@@ -67,7 +67,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Its name, or those of all who share its receipt."""
+        """The block's name, or those of all that share its receipt."""
         return self.block.name if self.receipt is None else self.receipt.name
 
     @property

@@ -143,7 +143,7 @@ def summable(program: Program) -> dict[str, frozenset[int]]:
 
 
 def summable_columns(plan: Plan) -> frozenset[int]:
-    """Those of one block."""
+    """The columns of one block that have every group, each with noise of its own at one level."""
     query = plan.query
     if query.limit is not None or query.offset > 0 or plan.peel is not None:
         return frozenset()

@@ -91,7 +91,7 @@ class Open:
         return EVERYTHING if self.hold is None else self.hold.pays
 
     def without_heads(self) -> Open:
-        """The same, once nothing may be gone on from any more."""
+        """The reservation, once nothing may be gone on from any more."""
         return self if self.hold is None else replace(self, hold=replace(self.hold, taken=()))
 
     def floor(self, outcome: str) -> int:

@@ -257,7 +257,7 @@ class Log:
             self.body(kept)
 
     def _check_numbers(self, book: Book) -> None:
-        """The same without their texts, which are looked at when they are read."""
+        """Require that the kept answers are there, and no other; texts are checked when read."""
         self.store.replays()
         if self.store.bodies() != set(book.answers):
             where = "its answers are not those that were kept"

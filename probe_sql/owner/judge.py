@@ -15,7 +15,7 @@ from probe_sql.loss import odds
 from probe_sql.periods import names_of, periods_in
 from probe_sql.policy import Column, Policy, Table, Unit
 from probe_sql.policy.locate import Lines
-from probe_sql.policy.names import bare, dotted
+from probe_sql.policy.names import bare, dotted, find
 from probe_sql.policy.schema import Schemas
 from probe_sql.text import limit, plural
 from probe_sql.types import Kind, SqlType
@@ -128,18 +128,13 @@ def judge(policy: Policy, schemas: Schemas | None, text: str) -> tuple[Advice, .
     """
     found = [*_budgets(policy)]
     for table in policy.tables.values():
-        types = {} if schemas is None else _types(schemas, table.name)
+        types = {} if schemas is None else find(schemas, table.name) or {}
         found += _people(table, types)
         found += _caps(table)
         found += (one for column in table.columns.values() for one in _bounds(table, column))
     lines = Lines(text)
     placed = [replace(one, line=lines.find(one.path)) for one in found]
     return tuple(sorted(placed, key=lambda one: one.line or 0))
-
-
-def _types(schemas: Schemas, table: str) -> Mapping[str, SqlType]:
-    wanted = table.casefold()
-    return next((types for name, types in schemas.items() if name.casefold() == wanted), {})
 
 
 def _budgets(policy: Policy) -> Iterator[Advice]:

@@ -55,7 +55,7 @@ class Questions:
             self.say(f"  Type a number from {least:g} to 1,000,000.")
 
     def two(self, question: str) -> tuple[str, str] | None:
-        """Two values; None for none."""
+        """Two values that are typed; None where nothing is."""
         while True:
             parts = self.answer(question, "").replace(",", " ").split()
             if not parts:

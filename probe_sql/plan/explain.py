@@ -50,7 +50,7 @@ class Explanation:
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
-        """Itself: a query of one block."""
+        """The one explanation that a query of one block has: this."""
         return (self,)
 
     @property
@@ -271,8 +271,9 @@ def keys_text(keys: KeySet) -> str:
 def as_text(explanation: Explanation) -> str:
     """EXPLAIN for a terminal: an aligned tree, the cost, the scan and the promise."""
     plan = explanation.plan
+    unit = "privacy unit: one row" if plan.caps.column is None else f"one {plan.caps.description}"
     lines = [
-        f"table       {plan.query.relation.table.name}, {_unit_text(plan)}",
+        f"table       {plan.query.relation.table.name}, {unit}",
         f"groups      {groups_text(explanation)}",
         f"accuracy    {_options_text(plan)}",
     ]
@@ -349,10 +350,6 @@ def card_parts(explanation: Explanation) -> dict[str, Any]:
         "curve": [] if doubted is None else curve_of(plan, doubted, explanation.first),
         "values": value_lines(explanation.values) if explanation.values else [],
     }
-
-
-def _unit_text(plan: Plan) -> str:
-    return "privacy unit: one row" if plan.caps.column is None else f"one {plan.caps.description}"
 
 
 def _leaves_text(plan: Plan) -> str:

@@ -61,7 +61,7 @@ class Dues:
         return f"Pays the {every}{'s' if several else ''} {', '.join(self.paid.names)}{told}."
 
     def lines(self) -> list[str]:
-        """Say the same line by line, with each period and what it has left."""
+        """Say which periods pay, line by line, and what each has left."""
         each = [f"            {name}: ε {price(rest)}" for name, rest in self.periods]
         return [f"periods     {self.words}", *each]
 

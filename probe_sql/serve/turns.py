@@ -128,7 +128,7 @@ class Turns:
         self._at_once = at_once
 
     def give_all(self) -> None:
-        """Go on."""
+        """Let turns be given again after `take_all`."""
         self._closed = False
         self._next()
 

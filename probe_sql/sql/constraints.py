@@ -32,7 +32,8 @@ class Allowed:
     def meets(self, other: Allowed) -> bool:
         """Whether some value may satisfy both; True in doubt."""
         if self.values is not None and other.values is not None:
-            return bool(self.values & other.values) or not _comparable(self.values | other.values)
+            same = self.values & other.values
+            return bool(same) or len({type(value) for value in self.values | other.values}) != 1
         if self.values is not None:
             return any(other.holds(value) for value in self.values)
         if other.values is not None:
@@ -54,10 +55,6 @@ class Allowed:
 def one_of(*values: Key) -> Allowed:
     """Any of these values."""
     return Allowed(frozenset(values))
-
-
-def _comparable(values: frozenset[Key]) -> bool:
-    return len({type(value) for value in values}) == 1
 
 
 def _less(a: Key, b: Key, strict: bool) -> bool:
@@ -92,7 +89,8 @@ def contradict(filters: Sequence[Scalar], known: Mapping[str, Allowed]) -> bool:
         found.setdefault(name, []).append(allowed)
     if any(not a.meets(b) for each in found.values() for a, b in combinations(each, 2)):
         return True
-    empty = {part.this.unnest() for part in parts if _is_null(part)}
+    tested = [part for part in parts if isinstance(part, exp.Is)]
+    empty = {part.this.unnest() for part in tested if isinstance(part.expression, exp.Null)}
     if any(column.sql(dialect="duckdb") in found for column in empty):
         return True
     return any(isinstance(part, exp.Not) and part.this.unnest() in parts for part in parts)
@@ -126,10 +124,6 @@ def _never(node: exp.Expr) -> bool:
     if value is None or _literal(right) is None or fact is None:
         return False  # of a column, or of what is no plain constant
     return not fact[1].meets(one_of(value))
-
-
-def _is_null(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)
 
 
 def _negates(a: exp.Expr, b: exp.Expr) -> bool:

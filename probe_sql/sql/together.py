@@ -17,7 +17,6 @@ from probe_sql.sql.around import Around, Derivation, Fixed, OutputValue
 from probe_sql.sql.bound import (
     AggregateExpression,
     BoundQuery,
-    Call,
     DoubtColumn,
     Operation,
     Output,
@@ -99,10 +98,6 @@ def _filtered(value: AggregateExpression, passes: Scalar | None, name: str) -> A
     if isinstance(value, Operation):
         left, right = (_filtered(side, passes, name) for side in (value.left, value.right))
         return replace(value, left=left, right=right)
-    return _call(value, passes, name)
-
-
-def _call(value: Call, passes: Scalar | None, name: str) -> Call:
     words = " AND ".join(filter(None, (f"in {name}", value.filter_text)))
     return replace(value, filter=both(passes, value.filter), filter_text=words)
 

@@ -189,7 +189,7 @@ class DuckDBBackend:
         self.check_keys(policy, self.schemas())
 
     def check_keys(self, policy: Policy, schemas: Schemas) -> None:
-        """The same, where `schemas` tells the types of the private tables, wherever they are."""
+        """Check public keys for private tables of these types, wherever they are."""
         with self._call() as instance:
             problems = check_public(policy, self._source.schemas, instance.run)
             raise_problems(policy, problems + check_lists(policy, schemas, instance.run))

@@ -379,7 +379,7 @@ class VaultMeter:
         self._worst = worst
 
     def _count_person(self, measure: int, steps: int | Ints, groups: Mask) -> None:
-        """The same where a person is protected, who may be in many groups at once."""
+        """Add the cost where a person is protected, who may be in many groups at once."""
         totals = self._totals.copy()
         self._add(totals, measure, steps, groups)
         worst = int(self._caps.worst(totals)) + self._chosen

@@ -27,7 +27,7 @@ class Said:
         return self.kind(said.what, why=said.why, fix=said.fix)
 
     def filled(self, words: Mapping[str, object]) -> Said:
-        """The same texts with the words in their places, which are taken as they are."""
+        """The texts with the words in their places, which are taken as they are."""
         why, fix = (text and text.format_map(words) for text in (self.why, self.fix))
         return Said(self.what.format_map(words), why, fix, self.kind)
 

@@ -69,7 +69,7 @@ class Entrance:
         return handler
 
     def form(self, page: Page) -> Handler:
-        """The same for what forms and scripts send: it must be from a page of this session.
+        """A page for what forms and scripts send: it must be from a page of this session.
 
         Privacy: who sends is looked up once everything has come. A body can be on its way for a
         minute, and a session that ended meanwhile must not act by it.
@@ -255,7 +255,7 @@ class Entrance:
 
 
 def see(path: str) -> Response:
-    """Go and look there."""
+    """Send the browser to another address."""
     return Response(status_code=303, headers={"Location": path})
 
 

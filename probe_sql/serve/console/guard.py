@@ -158,7 +158,7 @@ def refusal(encrypted: bool) -> bytes:
 
 
 def _limited(receive: Receive, seconds: float) -> Receive:
-    """The same with a limit on the bytes of the body, and one on the time of all of it together."""
+    """A request with a limit on the bytes of its body, and one on the time of all of it."""
     size, whole, deadline = 0, False, 0.0
 
     async def measured() -> dict[str, Any]:

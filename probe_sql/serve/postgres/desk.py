@@ -253,7 +253,7 @@ class Desk:
         return given.verb in ("FETCH", "DECLARE") or given.own or self.asks(given)
 
     async def portal_may_scan(self, name: str) -> bool:
-        """The same of a portal that is executed; one that has its rows does not."""
+        """Whether executing a portal may read the data; one that has its rows does not."""
         portal = self.portals.get(name)
         if portal is None or portal.result is not None:
             return False

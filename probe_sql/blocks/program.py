@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sqlglot import exp
+
+from probe_sql.blocks.places import placed
 from probe_sql.blocks.receipts import Cashier, Part, Receipt
 from probe_sql.blocks.shares import arguments_of, check_margins, options_of, shares
-from probe_sql.errors import ProbeError
+from probe_sql.errors import ProbeError, Span
 from probe_sql.loss import Loss
 from probe_sql.outside import Column, Sandbox
 from probe_sql.plan import identity
@@ -88,7 +91,6 @@ class Program:
     engine: Engine | None
     arguments: Mapping[str, Any]
     steps: tuple[Step, ...]
-    outer: str
     columns: tuple[Column, ...]
     holes: Mapping[str, tuple[Column, ...]]
     shares: Mapping[int, Loss]
@@ -168,18 +170,23 @@ class _Preparation:
             steps = self._shared(self._steps(divided, first=False), sharing)
         names = [o.name for step in steps for o in step.plan.query.listed if o.aggregate]
         check_margins(self.script, self.arguments, names)
-        outer = render_outer(self.script.outer)
         return Program(
             self.script,
             self.policy,
             self.engine,
             self.arguments,
             tuple(steps),
-            outer,
-            self.sandbox.bind(outer),
+            self._bound(self.script.outer),
             self.holes,
             divided,
         )
+
+    def _bound(self, query: exp.Query, place: Span | None = None) -> tuple[Column, ...]:
+        """The columns of a query outside; `place` is where it stands."""
+        try:
+            return self.sandbox.bind(render_outer(query))
+        except ProbeError as error:
+            raise placed(error, query, self.script.source, place)  # noqa: B904 - the same error
 
     def _sharing(self, steps: Sequence[Step]) -> frozenset[int]:
         """The blocks that may share a charge: those that were answered before have none."""
@@ -205,7 +212,7 @@ class _Preparation:
             given = {}
             for hole in block.holes:
                 if first:
-                    self.holes[hole.name] = self.sandbox.bind(render_outer(hole.query))
+                    self.holes[hole.name] = self._bound(hole.query, hole.span)
                 columns = [(column.name, column.type) for column in self.holes[hole.name]]
                 key = () if hole.block is None else steps[hole.block - 1].key
                 given[hole.name] = stand_in(hole, columns, key)

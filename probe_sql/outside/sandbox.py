@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -143,6 +144,7 @@ class Sandbox:
         return _refusal(kind, message)
 
 
+_NEAR = re.compile(r'^Candidate (?:bindings|tables): (?:: )?"([^"]+)"')
 _OWNERS = "the limit is the data owner's: [engine] around_{} of the policy"
 
 
@@ -156,9 +158,11 @@ def _refusal(kind: str, message: str) -> ProbeError:
     # Released and public values are all that the child knows, so what it says may be told.
     lines = [line.strip() for line in message.split("\n") if line.strip()]
     said = (lines or ["it gave no reason"])[0].partition(": ")
+    near = [name for line in lines for name in _NEAR.findall(line)[:1]]
     return SqlError(
         f"the SQL around private blocks cannot run: {visible(said[2] or said[0])}",
         why="DuckDB says so, of released and public tables",
+        fix=f"did you mean {near[0]}?" if near else None,
     )
 
 

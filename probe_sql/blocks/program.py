@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlglot import exp
-
-from probe_sql.blocks.places import placed
 from probe_sql.blocks.receipts import Cashier, Part, Receipt
 from probe_sql.blocks.shares import arguments_of, check_margins, options_of, shares
-from probe_sql.errors import ProbeError, Span
+from probe_sql.errors import ProbeError
 from probe_sql.loss import Loss
 from probe_sql.outside import Column, Sandbox
 from probe_sql.plan import identity
@@ -25,8 +22,9 @@ from probe_sql.sql.bind import bind
 from probe_sql.sql.bound import Call
 from probe_sql.sql.fill import Given, filled, stand_in
 from probe_sql.sql.outer import OUTER_FUNCTIONS, check_outer, render_outer
+from probe_sql.sql.places import placed
 from probe_sql.sql.scalar import HUGEINT
-from probe_sql.sql.script import Block, Script, output_names
+from probe_sql.sql.script import Block, Hole, Script, output_names
 from probe_sql.sql.text import Statement, read
 from probe_sql.types import BIGINT, DOUBLE, VARCHAR, Kind
 
@@ -176,13 +174,14 @@ class _Preparation:
             self.engine,
             self.arguments,
             tuple(steps),
-            self._bound(self.script.outer),
+            self._bound(),
             self.holes,
             divided,
         )
 
-    def _bound(self, query: exp.Query, place: Span | None = None) -> tuple[Column, ...]:
-        """The columns of a query outside; `place` is where it stands."""
+    def _bound(self, hole: Hole | None = None) -> tuple[Column, ...]:
+        """The columns of what fills a hole, or of the whole."""
+        query, place = (hole.query, hole.span) if hole else (self.script.outer, None)
         try:
             return self.sandbox.bind(render_outer(query))
         except ProbeError as error:
@@ -212,7 +211,7 @@ class _Preparation:
             given = {}
             for hole in block.holes:
                 if first:
-                    self.holes[hole.name] = self._bound(hole.query, hole.span)
+                    self.holes[hole.name] = self._bound(hole)
                 columns = [(column.name, column.type) for column in self.holes[hole.name]]
                 key = () if hole.block is None else steps[hole.block - 1].key
                 given[hole.name] = stand_in(hole, columns, key)

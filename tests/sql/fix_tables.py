@@ -269,6 +269,8 @@ BLOCKS = [
     Case("SELECT FROM stays", "SELECT count(*) FROM stays"),
     Case("SELECT pg_sleep(n) FROM (SELECT count(*) AS n FROM stays)",
          "SELECT abs(n) FROM (SELECT count(*) AS n FROM stays)"),
+    Case("SELECT nn + 1 FROM (SELECT count(*) AS n FROM stays)",
+         "SELECT n + 1 FROM (SELECT count(*) AS n FROM stays)"),
     Case("SELECT sqrtt(n) FROM (SELECT count(*) AS n FROM stays)",
          "SELECT sqrt(n) FROM (SELECT count(*) AS n FROM stays)"),
     Case("SELECT * FROM (SELECT count(*) AS n FROM stays WITH ACCURACY (epsilon = 0.6)), "

@@ -417,6 +417,7 @@ def _denied(task: Task, needed: Loss) -> Outcome:
     why = f"{short} was not enough. The values need ε {dearer(needed.epsilon)} at this margin"
     if words:
         why += f"; {short} buys margins of {words}"
+    why += f". Try epsilon = {dearer(needed.epsilon)}, or a wider margin"
     return Outcome(
         np.zeros(task.groups, dtype=np.bool_),
         "denied",

@@ -23,7 +23,7 @@ from probe_sql.text import number, plural
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LABEL = 0.09  # of the width: labels of an axis that are nearer than this run into one another
 _NARROW = 0.3  # the same in a narrow window
-_ACROSS = 12  # most columns of a grid
+_ACROSS = 31  # most columns of a grid: the days of a month
 _DOWN = 60
 _DAYS = 8  # labels below days
 
@@ -85,6 +85,8 @@ def rows(answer: Content, most: int) -> Rows | None:
     if drawn is None:
         return None
     scale = axis(drawn.low, drawn.high)
+    if scale.ticks[0] < drawn.low < 0 <= scale.ticks[1]:  # margins alone reach below 0
+        scale = Axis(drawn.low, scale.high, scale.ticks[1:])
     return Rows(
         drawn.column, scale, _head(drawn, scale), tuple(_row(drawn, scale, m) for m in drawn.marks)
     )

@@ -5,6 +5,7 @@ Privacy: it says less than the whole explanation, which reads no private row.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from probe_sql.accuracy import UNBOUNDED
@@ -23,7 +24,7 @@ from probe_sql.plan.zones import (
     joining,
     zone_head,
 )
-from probe_sql.text import percent, price, visible
+from probe_sql.text import limit, percent, price, visible
 
 MORE = "EXPLAIN VERBOSE: the arithmetic and the SQL"
 _BAR = 12
@@ -140,20 +141,41 @@ def _asked(explanation: Explanation, remaining: float | None) -> str:
         return "Costs nothing: public facts decide it."
     if explanation.sharper is not None and explanation.free is None:
         return f"Costs at most {explanation.sharper.words}."
-    needed = explanation.first_loss + plan.release_loss
-    if needed > Loss.asked(plan.accuracy.epsilon):
+    short = _short(explanation)
+    if short is not None:
         larger = "margin" if plan.figures else plan.accuracy.primary
-        return (
-            f"This would be denied: it needs epsilon = {dearer(needed.epsilon)} or more, or a"
-            f" larger {larger}."
-        )
+        return f"This would be denied: it needs epsilon = {short} or more, or a larger {larger}."
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
     fixed = explanation.first.whole or plan.accuracy.spend == "all"
-    less = "" if fixed else " It may stop earlier, and then costs less."
     if explanation.dues is not None and None not in (remaining, explanation.dues.left):
         remaining = explanation.dues.left  # of the periods that this question pays
+    fixed = fixed or (remaining is not None and worst > remaining)
+    less = "" if fixed else " It may stop earlier, and then costs less."
     text = f"{at_most(worst, remaining, whom)}{less}"
     return text if explanation.free is None else f"Free: {explanation.free}. Asked anew: {text}"
+
+
+def way_out(explanation: Explanation, remaining: float | None) -> str | None:
+    """The epsilon that would do where this one is denied before a draw, or more than remains.
+
+    None where this one does, and where none would.
+    """
+    plan, short = explanation.plan, _short(explanation)
+    if short is not None:
+        return short if remaining is None or float(short) <= remaining else None
+    if remaining is None or explanation.epsilon_worst <= remaining:
+        return None
+    most = math.floor(1000 * remaining) / 1000
+    needed = (explanation.first_loss + plan.release_loss).epsilon
+    takes_all = needed > 0.999 * plan.accuracy.epsilon  # whatever that is
+    return limit(most) if most and (takes_all or needed <= most) else None
+
+
+def _short(explanation: Explanation) -> str | None:
+    """What is needed at least, where the first draws and the values take more than it may cost."""
+    needed = explanation.first_loss + explanation.plan.release_loss
+    allowed = Loss.asked(explanation.plan.accuracy.epsilon)
+    return dearer(needed.epsilon) if needed > allowed else None
 
 
 def at_most(worst: float, remaining: float | None, whom: str = "") -> str:

@@ -5,11 +5,12 @@ Privacy: it follows from public numbers alone.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from probe_sql.algorithms.protocol import FirstDraws
 from probe_sql.logic import And, Constant, Formula, Leaf, Or
-from probe_sql.plan.doubt import Doubt, width_text
+from probe_sql.plan.doubt import SHARES, Doubt, width_text
 from probe_sql.plan.plan import Plan
 from probe_sql.text import limit, number, plural
 
@@ -107,18 +108,26 @@ def _near(value: float, width: float) -> str:
 
 
 def curve_of(plan: Plan, doubt: Doubt, first: FirstDraws) -> list[tuple[str, str, float, bool]]:
-    """The width of the first comparison's zone at some epsilons of the query, and its share of the
-    widest. Values take a part of that epsilon before the decision or beside it."""
+    """The width of the first comparison's zone at some epsilons of the query, its own among them,
+    and its share of the widest. Values take a part of that epsilon before the decision or beside
+    it; all of the width goes with 1/epsilon of the decision."""
     aside, shared = plan.release_loss.epsilon, 2 if first.again else 1
-    zone = doubt.zones[0]
+    zone, most = doubt.zones[0], doubt.epsilons[-1]
+    here = aside + shared * most
+    epsilons = [share * max(1.0, here) for share in SHARES]
+    nearest = min(range(len(epsilons)), key=lambda at: abs(math.log(epsilons[at] / here)))
+    epsilons[nearest] = here
+    told = [epsilon for epsilon in epsilons if epsilon > 1.001 * aside]
     unit = " rows" if zone.sql.lower().startswith("count(") else " *" if zone.average else ""
     of = ROWS if zone.average else 1
+    widths = [zone.widths[-1] * most * shared / (epsilon - aside) for epsilon in told]
     return [
-        (
-            limit(float(f"{aside + shared * epsilon:.4g}")),
-            width_text(zone.widths[index] / of, average=False) + unit,
-            zone.widths[index] / zone.widths[0],
-            index == len(doubt.epsilons) - 1,
-        )
-        for index, epsilon in enumerate(doubt.epsilons)
+        (limit(float(f"{epsilon:.4g}")), shown, width / widths[0], epsilon == here)
+        for epsilon, width in zip(told, widths, strict=True)
+        for shown in [in_units(width_text(width / of, average=False), unit)]
     ]
+
+
+def in_units(width: str, unit: str) -> str:
+    """A width with its unit, one row in the singular."""
+    return f"{width}{unit.removesuffix('s') if width == '1' else unit}"

@@ -152,7 +152,7 @@ def test_two_keys_make_a_grid_whose_gaps_and_doubts_have_words() -> None:
 
 
 def test_a_grid_needs_pairs_that_fit() -> None:
-    wide = [(f"d{n}", f"w{m}", 5) for n in range(20) for m in range(14)]
+    wide = [(f"d{n}", f"w{m}", 5) for n in range(40) for m in range(32)]
     assert heat(answer(("d", "w", "n"), wide)) is None
     assert heat(answer(("d", "w", "n"), [("a", "b", 1), ("a", "b", 2)])) is None
 
@@ -213,3 +213,16 @@ def test_data_ends_no_element(value: Any) -> None:
     found = data(value)
     assert not {"<", ">", "&"} & set(found)
     assert json.loads(found) == value
+
+
+def test_margins_that_reach_below_0_leave_no_empty_part_of_the_axis() -> None:
+    """Counts of nobody have them: the axis then has room for the margins, and no more."""
+    drawn = rows(answer(("d", "n"), [("cold", 1_100), ("mumps", 0)], margin=30.0), 50)
+    assert drawn is not None
+    assert (drawn.axis.low, drawn.axis.ticks[0], drawn.axis.high) == (-30.0, 0.0, 1_200.0)
+    margin = parsed(drawn.drawings[1]).find("line[@class='e']")
+    assert margin is not None
+    assert margin.attrib["x1"] == "0.00%"
+    below = rows(answer(("d", "n"), [("cold", 1_100), ("mumps", -900)], margin=30.0), 50)
+    assert below is not None
+    assert below.axis.low == below.axis.ticks[0] == -1_000.0

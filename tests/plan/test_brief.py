@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from probe_sql.plan.brief import at_most, brief_lines
+from probe_sql.plan.brief import at_most, brief, brief_lines, way_out
 from probe_sql.plan.explain import Explanation
+from probe_sql.plan.zones import in_units
 from probe_sql.session import explain_only
 from tests.examples.clinic import POLICY
 
@@ -65,6 +66,51 @@ def test_the_curve_is_over_what_the_query_may_cost() -> None:
         assert any("in doubt at ε 0.1 " in f"{line} " for line in found)
         last = next(line for line in found if "→" in line)
         assert re.search(rf"→ ε 0\.1 +{doubted} █", last)
+
+
+@pytest.mark.parametrize(
+    ("asked", "epsilons"),
+    [(0.1, ["0.01", "0.03", "→0.1", "0.3", "1"]), (1.0, ["0.01", "0.03", "0.1", "0.3", "→1"]),
+     (0.5, ["0.01", "0.03", "0.1", "→0.5", "1"]), (3.0, ["0.03", "0.09", "0.3", "0.9", "→3"])],
+)  # fmt: skip
+def test_the_curve_tells_what_dearer_questions_would_leave_in_doubt(
+    asked: float, epsilons: list[str]
+) -> None:
+    explanation = explain_only(HAVING + " OR avg(age) < 5", POLICY, epsilon=asked)
+    assert isinstance(explanation, Explanation)
+    curve = brief(explanation).curve
+    assert [f"{'→' * here}{epsilon}" for epsilon, _, _, here in curve] == epsilons
+    for epsilon, _, share, _ in curve:  # all of it goes with 1/epsilon
+        assert share == pytest.approx(float(curve[0][0]) / float(epsilon), rel=1e-6)
+
+
+def test_one_row_is_no_rows() -> None:
+    assert [in_units(width, " rows") for width in ("0.9", "1", "11")] == [
+        "0.9 rows",
+        "1 row",
+        "11 rows",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "margin", "remaining", "enough"),
+    [(1.0, None, 4.0, None), (3.0, None, 1.23456, "1.234"), (3.0, None, 0.0004, None),
+     (0.1, 20, 4.0, "0.147"), (0.1, 20, 0.12, None), (0.1, 20, None, "0.147"),
+     (1.0, 20, 0.5, None)],
+)  # fmt: skip
+def test_what_would_do_is_proposed_where_it_would_do(
+    epsilon: float, margin: float | None, remaining: float | None, enough: str | None
+) -> None:
+    sql = "SELECT ward, count(*) AS n FROM patients GROUP BY ward"
+    options: dict[str, Any] = {"margin": margin} if margin else {}
+    explanation = explain_only(sql, POLICY, epsilon=epsilon, **options)
+    assert isinstance(explanation, Explanation)
+    assert way_out(explanation, remaining) == enough
+    if enough is not None:
+        better = explain_only(sql, POLICY, epsilon=float(enough), **options)
+        assert isinstance(better, Explanation)
+        assert way_out(better, remaining) is None
+        assert brief(better, remaining).price.startswith("Costs at most")
 
 
 def test_a_card_says_what_the_short_form_says() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,11 +10,20 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.answer import Answer, Denied
 from probe_sql.answer.chart import days, heat, key_columns
 from probe_sql.answer.content import Content
+from probe_sql.answer.picture import valued_column
 from probe_sql.loss import odds
 from probe_sql.markup import Child, Html, block, join, tag
 from probe_sql.serve.console.answer_table import answer_table, plain_table
 from probe_sql.serve.console.export import FORMS
-from probe_sql.serve.console.frame import Frame, moment, note, own_budget, page, press
+from probe_sql.serve.console.frame import (
+    Frame,
+    moment,
+    note,
+    own_budget,
+    page,
+    press,
+    sentence_of,
+)
 from probe_sql.text import limit, percent, plural, price
 
 _ABOVE = ("More of the listed groups", "How many of the listed")
@@ -180,7 +190,9 @@ def _body(shown: Shown, answer: Answer, start: int) -> Html:
     over_time, grid = days(answer), heat(answer)
     parts: list[Child] = [*notices]
     if over_time is not None:
-        parts.append(tag("div", over_time, class_="scroll"))
+        column = valued_column(answer)
+        measured = None if column is None else tag("b", answer.columns[column], class_="small")
+        parts.append(tag("div", measured, over_time, class_="scroll"))
     if grid is not None:
         region = tag(
             "div", grid, class_="scroll", tabindex="0", role="region", aria_label="Pairs of keys"
@@ -278,7 +290,9 @@ def _promise(answer: Answer, shown: Shown) -> Html:
 def denied_page(frame: Frame, shown: Shown, answer: Denied) -> Html:
     """A denial: what it needed, what it cost, and what to press next."""
     privacy = answer.privacy
-    more = f"{2 * privacy.epsilon_max:.6g}"
+    reason, tried, remedies = answer.reason.rpartition(" Try ")
+    proposed = re.match(r"epsilon = ([0-9.e-]*[0-9])", remedies)
+    more = proposed[1] if tried and proposed else limit(2 * privacy.epsilon_max)
     changes: list[tuple[str, dict[str, str]]] = [(f"Allow ε {more}", {"epsilon": more})]
     asked = shown.accuracy
     if asked is not None and asked.fdr is not None:
@@ -291,7 +305,7 @@ def denied_page(frame: Frame, shown: Shown, answer: Denied) -> Html:
     ]
     paid = shown.paid if shown.paid is not None else privacy.epsilon
     cost = f"ε {price(paid)}" if paid else "nothing"
-    first, _, rest = answer.reason.partition(". ")
+    first, _, rest = (reason or remedies).partition(". ")
     left = None if frame.budget is None else own_budget(frame.budget)
     return page(
         frame,
@@ -307,7 +321,7 @@ def denied_page(frame: Frame, shown: Shown, answer: Denied) -> Html:
             ),
             tag("h1", "Denied"),
             note(
-                tag("p", tag("b", f"{first[:1].upper()}{first[1:]}."), f" {rest}." * bool(rest)),
+                tag("p", tag("b", sentence_of(first)), f" {sentence_of(rest)}" * bool(rest)),
                 tag(
                     "p",
                     "Cost ",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from probe_sql.markup import Html, tag
 from probe_sql.plan.brief import nodes
+from probe_sql.plan.zones import in_units
 from probe_sql.session import Explanation
 from probe_sql.text import limit, number, plural, price
 
@@ -57,7 +58,7 @@ def curve(explained: Explanation) -> Html | None:
     if not low < high:
         return None
     highest = widths.at(low)
-    unit = "rows" if zone.sql.lower().startswith("count(") else ""
+    unit = " rows" if zone.sql.lower().startswith("count(") else ""
     of = f" in a group of {plural(rows, 'row')}" if zone.average else ""
 
     def x(epsilon: float) -> float:
@@ -97,7 +98,7 @@ def curve(explained: Explanation) -> Html | None:
         parts.append(
             tag("text", limit(epsilon), x=f"{x(epsilon):.1f}", y="146", text_anchor=anchor)
         )
-    told = f"{near(widths.at(here))} {unit}".strip()
+    told = in_units(near(widths.at(here)), unit)
     end = x(here) > 290
     parts.append(
         tag(
@@ -116,7 +117,7 @@ def curve(explained: Explanation) -> Html | None:
         )
     )
     label = "In doubt against epsilon: " + ", ".join(
-        f"{near(widths.at(mark))} {unit} at {limit(mark)}" for mark in marks
+        f"{in_units(near(widths.at(mark)), unit)} at {limit(mark)}" for mark in marks
     )
     fate = "that exceed a line by" if doubt.missed else "that lack"
     wrongly = "may be missed" if doubt.missed else "may be listed wrongly"
@@ -127,8 +128,8 @@ def curve(explained: Explanation) -> Html | None:
             tag(
                 "b",
                 f"In doubt: groups {fate} up to ",
-                tag("output", near(widths.at(here)), class_="rows"),
-                f" {unit}{of}.",
+                tag("output", told, class_="rows"),
+                f"{of}.",
             ),
             " ",
             tag("span", f"They {wrongly}.", class_="soft"),
@@ -146,7 +147,7 @@ def curve(explained: Explanation) -> Html | None:
             data_shared=widths.shared,
             data_low=f"{low:.10g}",
             data_high=f"{high:.10g}",
-            data_unit=unit,
+            data_unit=unit.strip(),
         ),
         slider(low, high, here, f", {told} in doubt"),
     )
@@ -188,4 +189,4 @@ def doubt_text(explained: Explanation, share: float = 1.0) -> str | None:
     zone = explained.doubt.zones[0]
     if not zone.sql.lower().startswith("count("):
         return None
-    return f"{near(zone.widths[-1] / share)} rows"
+    return in_units(near(zone.widths[-1] / share), " rows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -197,7 +198,14 @@ def problem(error: ProbeError, *buttons: Child, cost: str | None = None) -> Html
     """What was wrong, where, why, and what would work."""
     where: Child = None
     if error.sql is not None and isinstance(error.span, Span):
-        where = tag("pre", block(underline(error.sql, error.span, 100)))
+        where = tag(
+            "pre",
+            block(underline(error.sql, error.span, 100)),
+            class_="where scroll small",
+            tabindex="0",
+            role="region",
+            aria_label="Where",
+        )
     cost_text = tag("span", cost, class_="soft small") if cost else None
     row = tag("div", buttons, cost_text, class_="row") if buttons or cost else None
     fix = None
@@ -215,8 +223,17 @@ def problem(error: ProbeError, *buttons: Child, cost: str | None = None) -> Html
 
 
 def sentence_of(text: str) -> str:
-    """Words of an error as a sentence."""
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "…")) else ".")
+    """Words of an error as a sentence; ε is a sign, and stays small."""
+    first = text[:1] if text.startswith("ε") else text[:1].upper()
+    return f"{first}{text[1:]}" + ("" if text.endswith((".", "?", "…")) else ".")
+
+
+def unbroken(text: str) -> Html:
+    """Words in which no line ends between ε and its number."""
+    parts = re.split(r"(ε (?:< )?[\d.,]*\d)", text)
+    return join(
+        *(tag("span", one, class_="nowrap") if at % 2 else one for at, one in enumerate(parts))
+    )
 
 
 def moment(time: str) -> Html:

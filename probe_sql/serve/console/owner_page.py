@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from probe_sql.loss import odds
 from probe_sql.markup import Child, Html, block, join, tag
 from probe_sql.owner import Failing, SpendingReport, periods_lead
-from probe_sql.owner.report import FAR_DAYS, Question
+from probe_sql.owner.report import FAR_DAYS, Person, Question
 from probe_sql.policy import Policy, Table
 from probe_sql.serve.console.ask_page import column_line
 from probe_sql.serve.console.frame import Frame, day, form, note, page, press
@@ -62,7 +62,7 @@ def owner_page(frame: Frame, seen: Overview) -> Html:
             class_="stack",
         ),
         _periods(report),
-        tag("section", _analysts(report), _look(frame, seen), class_="two"),
+        tag("section", _analysts(report, seen.policy), _look(frame, seen), class_="two"),
         _ledger(seen),
         _policy(seen),
         _users(frame, seen),
@@ -118,7 +118,7 @@ def _periods(report: SpendingReport) -> Html | None:
     return tag("section", tag("h2", "By period"), table, class_="stack") if rows else None
 
 
-def _analysts(report: SpendingReport) -> Html:
+def _analysts(report: SpendingReport, policy: Policy) -> Html:
     rows = []
     for one in report.people:
         shade = shade_of(report, one.name)
@@ -128,7 +128,7 @@ def _analysts(report: SpendingReport) -> Html:
                 "tr",
                 tag("td", key, tag("b", one.name or "no name")),
                 tag("td", price(one.epsilon), class_="num"),
-                tag("td", "" if one.left is None else price(one.left), class_="num"),
+                tag("td", _left_of(one, policy), class_="num"),
                 tag("td", f"{one.questions:,}", class_="num"),
                 tag("td", plural(one.replays, "time") if one.replays else "never", class_="soft"),
             )
@@ -145,6 +145,14 @@ def _analysts(report: SpendingReport) -> Html:
     region = tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Analysts")
     body: Child = region if rows else tag("p", "Nobody has asked yet.", class_="soft")
     return tag("div", tag("h2", "Analysts"), body, class_="stack")
+
+
+def _left_of(one: Person, policy: Policy) -> Html | None:
+    """What somebody has left of a budget of their own."""
+    whole = policy.budget.analysts.get(one.name)
+    if one.left is None or whole is None:
+        return None
+    return join(price(one.left), tag("span", f" of {limit(whole)}", class_="soft"))
 
 
 def _look(frame: Frame, seen: Overview) -> Html:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from probe_sql.errors import ProbeError
 from probe_sql.markup import Child, Html, block, join, tag
-from probe_sql.plan.brief import Brief, Node, brief, nodes
+from probe_sql.plan.brief import Brief, Node, brief, nodes, way_out
 from probe_sql.plan.explain_values import margin_text
 from probe_sql.plan.zones import Comparison, zone_text
 from probe_sql.serve.console.curve import curve, ends, slider
@@ -21,6 +21,7 @@ from probe_sql.serve.console.frame import (
     press,
     problem,
     sentence_of,
+    unbroken,
 )
 from probe_sql.session import BudgetState, Explanation, Outline
 from probe_sql.text import limit, plural, price
@@ -83,7 +84,7 @@ def panel(frame: Frame, planned: Planned | None) -> Html:
     assert planned.explained is not None
     if isinstance(planned.explained, Outline):
         return _outline(planned, planned.explained)
-    return _of_one(planned, planned.explained)
+    return _of_one(frame, planned, planned.explained)
 
 
 def refused(frame: Frame, error: ProbeError) -> Html:
@@ -101,15 +102,27 @@ def _title() -> Html:
     return tag("div", tag("h2", "Before you ask"), free, class_="row")
 
 
-def _of_one(planned: Planned, explained: Explanation) -> Html:
-    short = brief(explained)
+def _of_one(frame: Frame, planned: Planned, explained: Explanation) -> Html:
+    left = _remaining(planned, explained)
+    short = brief(explained, left if left is not None and planned.worst > left else None)
     periods = tag("p", short.periods, class_="small soft") if short.periods else None
+    enough, door = None if planned.is_free else way_out(explained, left), None
+    if enough is not None:
+        fields = {"sql": planned.sql, "epsilon": enough}
+        door = tag("p", press(frame, "/plan", f"Set ε to {enough}", fields))
     return join(
-        tag("div", _title(), *_price(planned, short.price), periods, class_="stack"),
+        tag("div", _title(), *_price(planned, short.price), periods, door, class_="stack"),
         _sure(explained),
         _condition(explained),
         _facts(explained, short),
     )
+
+
+def _remaining(planned: Planned, explained: Explanation) -> float | None:
+    """What is left for this question: of the periods that it pays, where the budget has some."""
+    if explained.dues is not None and explained.dues.left is not None:
+        return explained.dues.left
+    return None if planned.budget is None else planned.budget.remaining
 
 
 def _outline(planned: Planned, outline: Outline) -> Html:
@@ -148,7 +161,7 @@ def _price(planned: Planned, text: str) -> list[Html]:
     found = [
         tag(
             "div",
-            tag("p", head + ("." if dot else ""), class_="price"),
+            tag("p", unbroken(head + ("." if dot else "")), class_="price"),
             tag("p", rest, class_="soft small") if rest else None,
         )
     ]

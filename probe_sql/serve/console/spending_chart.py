@@ -34,6 +34,7 @@ def spending_chart(report: SpendingReport) -> Html | None:
     first = min(moment for moment, _ in questions)
     last = max(moment for moment, _ in questions)
     first = min(first, last - timedelta(minutes=1))
+    last += (last - first) / 40  # what the last question added is seen
     whole = (last - first).total_seconds()
     # Little of a large budget would be a flat line: then the scale ends above what was spent.
     little = 0 < report.spent < _LITTLE * report.total
@@ -136,6 +137,7 @@ def _named(who: str) -> str:
 def _dates(first: datetime, last: datetime) -> Sequence[Html]:
     whole = last - first
     form = "%H:%M" if whole < timedelta(days=2) else "%-d %b"
+    form = "%H:%M:%S" if whole < _LABELS * timedelta(minutes=1) else form
     found = []
     for index in range(_LABELS):
         share = index / (_LABELS - 1)

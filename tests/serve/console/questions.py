@@ -30,6 +30,8 @@ BLOCKS = """\
 WITH a AS (SELECT ward, count(*) AS n FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.05)),
 b AS (SELECT ward, avg(age) AS age FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.05))
 SELECT a.ward, n, age FROM a JOIN b ON a.ward = b.ward ORDER BY n DESC"""
+LONG = """\
+SELECT wards, count(*) AS n FROM patients GROUP BY ward HAVING avg(cost) > 100 AND count(*) > 10"""
 DENIED = """\
 SELECT disease, count(*) AS n FROM patients GROUP BY disease
 HAVING median(age) > 60 WITH ACCURACY (epsilon = 0.02)"""

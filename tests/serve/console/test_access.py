@@ -18,6 +18,7 @@ from tests.serve.console.questions import (
     DAYS,
     DENIED,
     DOUBT,
+    LONG,
     MANY,
     NONE,
     PAIRS,
@@ -106,7 +107,8 @@ def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
 
 def _ask_pages(one: Window, look: Look) -> None:
     wrong = "SELECT x FROM patients"
-    texts = {"wrong": wrong, "blocks": BLOCKS, "mark": DOUBT, "curve": CURVE, "values": VALUES}
+    texts = {"wrong": wrong, "wrong, long": LONG, "refused": CURVE.replace("0.1)", "9)"),
+             "blocks": BLOCKS, "mark": DOUBT, "curve": CURVE, "values": VALUES}  # fmt: skip
     for name, sql in texts.items():
         one.go()
         one.write(sql)

@@ -21,10 +21,8 @@ from probe_sql.errors import Stopped
 from probe_sql.loss import Loss
 from probe_sql.serve.limits import Limits
 from tests.serve.console.conftest import CHEAP, OWNER, Open, OpenWindow, Served, Window
-from tests.serve.console.questions import BLOCKS, DAYS, DENIED, DOUBT, PAIRS
+from tests.serve.console.questions import DENIED, DOUBT
 from tests.serve.test_process import make_slow, slow
-
-AXE = Path(__file__).with_name("axe.min.js")
 
 
 def test_from_the_first_visit_to_the_first_answer(console: Served, window: OpenWindow) -> None:
@@ -81,19 +79,24 @@ def test_over_tls_one_signs_in_asks_and_signs_out(open_console: Open, window: Op
     assert maria.heading == "Sign in"
 
 
+@pytest.mark.parametrize("marking", ["on_exhausted = 'mark', ", ""], ids=["mark", "deny"])
 def test_the_slider_the_bounds_and_the_keyboard_write_into_the_query(
-    console: Served, window: OpenWindow
+    console: Served, window: OpenWindow, marking: str
 ) -> None:
     maria = window(console)
     page = maria.page
     maria.sign_in()
-    maria.write(DOUBT.replace("3000", "3100").replace("on_exhausted = 'mark', ", ""))
+    maria.write(DOUBT.replace("3000", "3100").replace("on_exhausted = 'mark', ", marking))
+    assert page.locator("svg.curve circle").count() == 6
+    assert page.locator("svg.ruler .zone").count() == 3
+    assert ("is listed as possible" in page.inner_text("#plan")) == bool(marking)
     page.focus("#epsilon")
-    before = page.inner_text("output.rows")
+    before, zone = page.inner_text("output.rows"), page.inner_text(".range >> nth=0")
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("#plan:not([aria-busy]) .price >> text=0.098")
     assert "epsilon = 0.098" in page.inner_text(".cm-content")
     assert page.inner_text("output.rows") != before
+    assert page.inner_text(".range >> nth=0") != zone
     assert page.evaluate("() => document.activeElement.id") == "epsilon"
     told = page.get_attribute("#epsilon", "aria-valuetext")
     assert re.fullmatch(r"epsilon 0\.098, [\d,]+ rows in doubt", told)
@@ -128,6 +131,7 @@ def test_what_is_wrong_is_underlined_and_mended_by_a_button(
     maria.write(CHEAP.replace("disease,", "disese,"))
     page.wait_for_selector(".cm-lintRange-error")
     assert page.inner_text(".cm-lintRange-error") == "disese"
+    assert not page.is_visible("#plan .where")  # the editor says where
     assert "Cost nothing" in page.inner_text(".note.bad")
     page.click("text=Write disease")
     page.wait_for_selector("#plan .price")
@@ -143,35 +147,16 @@ def test_a_denial_says_what_it_cost_and_what_to_press(console: Served, window: O
     maria.sign_in()
     maria.ask(DENIED)
     page.wait_for_selector("h1:has-text('Denied')")
-    assert "Cost ε 0.01" in page.inner_text(".note.doubt")
+    said = page.inner_text(".note.doubt")
+    assert said.startswith("ε 0.02 was not enough. The next step needs ")
+    assert "Try" not in said  # the buttons do
+    assert "Cost ε 0.01" in said
     spent = console.spent
     page.click("text=Allow ε 0.04")
     page.wait_for_selector("body[data-ready]")
     page.wait_for_selector("#plan .price")
     assert "epsilon = 0.04" in page.inner_text(".cm-content")
     assert console.spent == spent
-
-
-def test_values_days_pairs_and_blocks_have_their_pictures(
-    console: Served, window: OpenWindow
-) -> None:
-    maria = window(console)
-    page = maria.page
-    maria.sign_in()
-    maria.ask(DAYS)
-    page.wait_for_selector("svg.days circle")
-    assert page.locator("svg.days circle").count() == 14
-    assert "2020-03-01" in page.get_attribute("svg.days", "aria-label")
-    maria.go()
-    maria.ask(PAIRS)
-    page.wait_for_selector("table.heat")
-    assert page.locator("table.heat td").count() == 8
-    maria.go()
-    maria.ask(BLOCKS)
-    page.wait_for_selector("h2:has-text('What the private blocks gave')")
-    assert page.locator("summary:has-text('4 groups by ward')").count() == 2
-    page.reload()
-    assert maria.heading == "4 rows"
 
 
 def test_an_answer_is_sorted_filtered_and_copied(console: Served, window: OpenWindow) -> None:
@@ -253,6 +238,11 @@ def test_it_asks_back_and_a_spent_budget_says_so(
     maria.ask(CHEAP.replace("0.1)", "0.2)"))  # more than there is
     page.wait_for_selector("#plan")
     page.wait_for_selector(".note.bad")
+    assert served.spent == 0
+    assert "This would be refused" in page.inner_text("#plan .price")
+    page.click("text=Set ε to 0.1")
+    page.wait_for_selector("#plan .price >> text=Costs at most ε 0.100")
+    assert "epsilon = 0.1)" in page.inner_text(".cm-content")
     assert served.spent == 0
     maria.go()
     maria.ask(CHEAP)

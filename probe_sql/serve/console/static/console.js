@@ -85,6 +85,7 @@ async function ask() {
       by("price").textContent = found.button;
       by("agreed").value = found.agreed ?? "";
       editor?.mark(found.problems ?? []);
+      plan.classList.toggle("marked", Boolean(editor && found.problems?.length));
       bind();
       say(found.told ?? "");
     } catch (error) {
@@ -137,12 +138,13 @@ async function ask() {
     const width = (at) => (scale * shared) / Math.max(at - aside, 1e-9);
     const x = 10 + (Math.log(epsilon / low) / Math.log(high / low)) * 340;
     const y = 126 - (width(epsilon) / width(+low)) * 108;
-    const told = `${near(width(epsilon))} ${unit}`.trim();
+    const of = near(width(epsilon)) === "1" ? unit.replace(/s$/, "") : unit;
+    const told = `${near(width(epsilon))} ${of}`.trim();
     const at = by("at");
     at.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
     set(at.lastChild, x > 290 ? { "text-anchor": "end", x: -6 } : { "text-anchor": "start", x: 6 });
     at.lastChild.textContent = told;
-    all("output.rows", plan).forEach((one) => (one.value = near(width(epsilon))));
+    all("output.rows", plan).forEach((one) => (one.value = told));
     hideNear(x);
     slider.setAttribute("aria-valuetext", `epsilon ${price(epsilon)}, ${told} in doubt`);
     const now = width(slider.dataset.was ?? (slider.dataset.was = 10 ** slider.defaultValue));

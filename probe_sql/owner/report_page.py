@@ -22,7 +22,10 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 26px; } h2 { font-size: 18px; margin-top: 36px; }
 table { border-collapse: collapse; width: 100%; } .wide { overflow-x: auto; }
 th, td { text-align: left; padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; } th { color: var(--soft); font-weight: 500; }
+  vertical-align: top; white-space: nowrap; } th { color: var(--soft); font-weight: 500; }
+.sums :is(th, td):not(:first-child), .asked :is(th, td):is(:nth-child(3), :nth-child(5)) {
+  text-align: right; }
+.asked td:last-child { white-space: normal; min-width: 18rem; padding-right: 0; }
 p.lead { font-size: 18px; } .soft { color: var(--soft); font-size: 13px; }
 svg text { fill: var(--soft); font-size: 12px; } .who0 { fill: var(--a); } .who1 { fill: var(--b); }
 .frame { fill: none; stroke: var(--soft); }
@@ -43,11 +46,14 @@ def report_page(report: SpendingReport) -> str:
             _bar(report),
             "<h2>By day</h2>",
             *_chart(report),
-            *(["<h2>By period</h2>", *_table(periods_grid(report.periods))] * bool(report.periods)),
+            *(
+                ["<h2>By period</h2>", *_table(periods_grid(report.periods), "sums")]
+                * bool(report.periods)
+            ),
             "<h2>By person</h2>",
-            *_table(people_grid(report.people)),
+            *_table(people_grid(report.people), "sums"),
             "<h2>Every question</h2>",
-            *_table(questions_grid(report.questions)),
+            *_table(questions_grid(report.questions), "asked"),
             f'<p class="soft">Made {in_html(report.made)}. It holds no result.</p>',
             "</body></html>\n",
         ]
@@ -105,8 +111,8 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Grid:
     return replace(kept, shown=shown)
 
 
-def _table(grid: Grid) -> list[str]:
-    return ['<div class="wide" tabindex="0">', *html_lines(grid), "</div>"]
+def _table(grid: Grid, kind: str) -> list[str]:
+    return [f'<div class="wide {kind}" tabindex="0">', *html_lines(grid), "</div>"]
 
 
 def _bar(report: SpendingReport) -> str:

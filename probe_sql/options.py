@@ -74,6 +74,7 @@ class Option:
         return f"{self.name} = {_EXAMPLES[self.name]}"
 
 
+RANGE_LIMIT = 1e300  # of a hint for the range of an aggregate
 _EXAMPLES = {
     "fnr": "0.05", "fpr": "0.1", "fdr": "0.1", "epsilon": "1.0", "u": "0.3", "split": "0.5",
     "steps": "4", "fine_steps": "3", "margin": "10", "confidence": "0.95",
@@ -281,7 +282,7 @@ def check_ranges(value: Any) -> Mapping[str, float]:
         )
     for name, number in value.items():
         good = isinstance(number, int | float) and not isinstance(number, bool)
-        if not isinstance(name, str) or not good or not 0 < number < 1e300:
+        if not isinstance(name, str) or not good or not 0 < number <= RANGE_LIMIT:
             raise AccuracyError(
                 "each range is an aggregate's text and a positive number",
                 fix='ranges = {"count(*)": 1000}',

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from probe_sql.options import RANGE_LIMIT
 from probe_sql.periods import EVERY
 from probe_sql.policy.forms import (
-    RANGE_LIMIT,
     Edges,
     Ends,
     KeyForms,

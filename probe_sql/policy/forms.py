@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from probe_sql.options import OPTIONS, Option
+from probe_sql.options import OPTIONS, RANGE_LIMIT, Option
 from probe_sql.policy.kinds import (
     Amount,
     Findings,
@@ -29,8 +29,6 @@ from probe_sql.policy.names import quoted, storable
 from probe_sql.policy.section import ByName, Part, Section
 from probe_sql.text import suggest
 from probe_sql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, SqlType
-
-RANGE_LIMIT = 1e300
 
 _KEYS_EXAMPLE = (
     'write keys = ["A", "B"], { integers = [1, 265] }, '

@@ -7,4 +7,4 @@ WITH ACCURACY (margin = 5000, confidence = 0.9);
 --   Q1: count(*) > 10
 --   = count(*) > 10 | delta 1
 --   formula: Q1
---   also drawn: sum(100 * cost) | epsilon 4.605
+--   also drawn: sum(100 * cost) | epsilon 4.606

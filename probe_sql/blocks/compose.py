@@ -119,6 +119,17 @@ def composed(
     notices += undecided(program.script)
     if derived and blocks:
         notices.append(f"computed from noisy values, without a margin: {', '.join(derived)}")
+    follow = [
+        name
+        for index, name in enumerate(names)
+        if any(row[index] is not None for row in margins)
+        and any(one.origins[index].plain is None for one in branches)
+    ]
+    if follow and any(_has_margin(step) for step in program.steps):
+        notices.append(
+            "a margin that is asked for is that of the blocks' values; that of"
+            f" {', '.join(follow)} follows from them"
+        )
     return Answer(
         names,
         tuple(rows),
@@ -161,6 +172,12 @@ def _types(program: Program) -> tuple[str, ...]:
     return tuple(column.type for column in program.columns)
 
 
+def _has_margin(step: Step) -> bool:
+    """Whether a margin is asked for in a block."""
+    accuracy = step.plan.accuracy
+    return accuracy.margin is not None or bool(accuracy.margins)
+
+
 def whole(program: Program, blocks: Mapping[int, Answer], remaining: float) -> Answer:
     """The answer of the last block, where nothing is around it, at the price of all."""
     last = blocks[program.steps[-1].block.number]
@@ -191,7 +208,10 @@ def _privacy(
     for _, block in named:
         charged += block.privacy.loss
     promises = [f"{name}: {block.privacy.guarantee}" for name, block in named]
-    said = [f"{name}: {block.privacy.sentence}" for name, block in named if block.privacy.sentence]
+    alike: dict[str, list[str]] = {}
+    for name, block in named:
+        alike.setdefault(block.privacy.sentence, []).append(name)
+    said = [f"{', '.join(names)}: {words}" for words, names in alike.items() if words]
     if any(step.block.holes for step in program.steps):
         said.append(_IN_PLACE)
     guarantee = " ".join(promises) or "No private table is read: every value is exact."

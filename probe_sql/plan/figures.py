@@ -14,7 +14,7 @@ from probe_sql.accuracy import Accuracy
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.measuring import Figure, Number, Part
 from probe_sql.plan.linear import Quotient, Summand, quotient
-from probe_sql.plan.margins import behind_results, find_margins
+from probe_sql.plan.margins import asked_of, find_margins
 from probe_sql.plan.normal import Normaliser
 from probe_sql.plan.sensitivity import presence, row_bounds, span
 from probe_sql.plan.tally import Tally, Term
@@ -34,13 +34,6 @@ def plan_figures(
     tell the rows behind it, so that only those which it leaves out are counted beside. Not so the
     output that groups may be chosen by, which takes a measure of its own.
     """
-    behind = behind_results(outputs)
-
-    def asked(index: int) -> bool:
-        """Whether a margin is asked for a value, or for what is computed from it."""
-        columns = [index, *(result for result, values in behind.items() if index in values)]
-        return any(accuracy.margin_of(outputs[each].name) is not None for each in columns)
-
     forms: dict[int, Quotient] = {}
     for index, output in enumerate(outputs):
         if output.aggregate is not None and not _ordered(output.aggregate):
@@ -53,17 +46,17 @@ def plan_figures(
             continue
         bottom = form.denominator.tally
         assert bottom is not None
-        name, size = outputs[index].name, _size(bottom, normaliser)
+        name, size = outputs[index].name, size_of(bottom, normaliser)
         found[index] = _mean(name, index, form, normaliser, size) or _ratio(
             name, index, form, normaliser, size
         )
-        if found[index].kind == "mean" and not asked(index):
+        if found[index].kind == "mean" and not asked_of(index, outputs, accuracy):
             means.append((found[index], bottom))
     for index, form in forms.items():
         if index in found:
             continue
         name = outputs[index].name
-        usable = [] if asked(index) or index == chosen_by else means
+        usable = [] if index == chosen_by or asked_of(index, outputs, accuracy) else means
         total = next(
             filter(None, (_total(name, index, form, *m, normaliser) for m in usable)), None
         )
@@ -89,7 +82,7 @@ def _quantile(name: str, output: int, call: Call, normaliser: Normaliser) -> Fig
     rank = normaliser.ranks[number]
     grid = normaliser.rankings[rank.ranking].grid
     part = Part(len(normaliser.measures) + number, rank.delta, grid)
-    rows = _size(tally_of(call, "count"), normaliser)
+    rows = size_of(tally_of(call, "count"), normaliser)
     ends = part.value(rank.low), part.value(rank.high)
     return Figure(
         name, output, "quantile", (part,), rows=rows, least=ends[0], most=ends[1], rank=rank
@@ -136,7 +129,7 @@ def _total(
     return Figure(name, output, "total", tuple(parts), least=0)
 
 
-def _size(tally: Tally, normaliser: Normaliser) -> int:
+def size_of(tally: Tally, normaliser: Normaliser) -> int:
     """The public size of a group: a hint for the count that divides, else the policy's.
 
     For groups of that size the margin of a mean is bought.
@@ -169,26 +162,16 @@ def _mean(
     None where a row can add to the numerator without being counted below.
     Privacy: whether the two cost as one is for the account to find, from the measures themselves.
     """
-    bottom = form.denominator
+    bottom, row = form.denominator, counted_row(form, normaliser)
     assert bottom is not None
-    count = bottom.tally
-    assert count is not None
-    tallies = [part.tally for part in form.parts if part.tally is not None]
-    if len(tallies) < len(form.parts) or count.kind != "count":
+    if row is None or bottom.tally is None:
         return None
-    counted = presence(count)
-    if any(t.kind == "distinct" or not presence(t).implies(counted) for t in tallies):
-        return None
-    terms, unit = normaliser.terms(form.parts)
-    if all(presence(tally) == counted for tally in tallies):
-        low, high = span([(term, normaliser.tallies[term.tally]) for term in terms])
-    else:  # a row that is counted and adds nothing adds 0
-        low, high = row_bounds(terms, normaliser.tallies, normaliser.apart)
+    terms, unit, low, high = row
     if low == high:
         raise SqlError(
             f"{name} is the same for every group", why="no row changes it", fix="leave it out"
         )
-    counting = normaliser.tally(count)
+    counting = normaliser.tally(bottom.tally)
     above = _combined([*terms, Term(-low, counting)])
     below = _combined([Term(high, counting), *(Term(-t.coefficient, t.tally) for t in terms)])
     sides = [row_bounds(side, normaliser.tallies, normaliser.apart) for side in (above, below)]
@@ -203,6 +186,29 @@ def _mean(
     return Figure(
         name, output, "mean", tuple(parts), scale * low, scale * (high - low), rows, least, most
     )
+
+
+def counted_row(
+    form: Quotient, normaliser: Normaliser
+) -> tuple[tuple[Term, ...], Fraction, int, int] | None:
+    """What is summed over a count, in which unit, and between which ends each counted row adds.
+
+    None where a row can add without being counted below.
+    """
+    assert form.denominator is not None
+    count = form.denominator.tally
+    tallies = [part.tally for part in form.parts if part.tally is not None]
+    if len(tallies) < len(form.parts) or count is None or count.kind != "count":
+        return None
+    counted = presence(count)
+    if any(t.kind == "distinct" or not presence(t).implies(counted) for t in tallies):
+        return None
+    terms, unit = normaliser.terms(form.parts)
+    if all(presence(tally) == counted for tally in tallies):
+        low, high = span([(term, normaliser.tallies[term.tally]) for term in terms])
+    else:  # a row that is counted and adds nothing adds 0
+        low, high = row_bounds(terms, normaliser.tallies, normaliser.apart)
+    return terms, unit, low, high
 
 
 def _combined(terms: Sequence[Term]) -> tuple[Term, ...]:

@@ -96,6 +96,18 @@ def named_itself(index: int, outputs: Sequence[Output], accuracy: Accuracy) -> b
     return name in accuracy.margins and name not in columns
 
 
+def asked_of(
+    index: int, outputs: Sequence[Output], accuracy: Accuracy
+) -> tuple[tuple[str, Margin], ...]:
+    """The margins that are asked for a value and for what is computed from it, by column."""
+    results = [result for result, values in behind_results(outputs).items() if index in values]
+    names = [outputs[each].name for each in results or [index]]
+    margins = [(name, accuracy.margin_of(name)) for name in names]
+    if results and named_itself(index, outputs, accuracy):
+        margins.insert(0, (outputs[index].name, accuracy.margin_of(outputs[index].name)))
+    return tuple((name, margin) for name, margin in margins if margin is not None)
+
+
 def behind_results(outputs: Sequence[Output]) -> dict[int, tuple[int, ...]]:
     """The outputs that each computed one reads."""
     return {

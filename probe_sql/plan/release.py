@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -12,10 +12,10 @@ from probe_sql.algorithms import BEYOND
 from probe_sql.algorithms.intervals import amount_epsilon, amount_width
 from probe_sql.algorithms.relative import Climb, Share, climb, leader
 from probe_sql.errors import Refused, Span, SqlError
-from probe_sql.measuring import Figure, Number
-from probe_sql.plan.figures import amount
+from probe_sql.measuring import Figure, Number, Part
+from probe_sql.plan.figures import amount, counted_row, size_of
 from probe_sql.plan.linear import Quotient, Summand, quotient
-from probe_sql.plan.margins import unbought
+from probe_sql.plan.margins import asked_of, find_margins, unbought
 from probe_sql.plan.normal import Measure, Normaliser
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Output
 from probe_sql.text import plural
@@ -35,13 +35,33 @@ class Linear:
 class Release:
     """How an output column is made of noisy measures: `top / bottom + shift`.
 
-    `bottom` None: just `top`. Values are released for the returned groups only.
+    `bottom` None: just `top`. Values are released for the returned groups only. Of a mean `rows` is
+    the public size of a group, and `most` how far from 0 what a counted row adds to `top` can be,
+    divided by what it adds to `bottom`.
     """
 
     output: int
     top: Linear
     bottom: Linear | None = None
     shift: Fraction = Fraction(0)
+    rows: int = 1
+    most: Fraction | None = None
+
+    def parts(self, margin: float) -> tuple[tuple[Linear, Fraction], ...]:
+        """The half-width of each part at which the column has this margin.
+
+        Utility: of a mean T/B both parts have half of it in a group of `rows` rows: with h of T and
+        h' of B it is off by at most (h + most h')/(rows' - h'), rows' being B in such a group. Of
+        any other quotient each part has the margin itself.
+        """
+        exact = Fraction(margin)
+        if self.bottom is None:
+            return ((self.top, exact),)
+        if self.most is None:
+            return (self.top, exact), (self.bottom, exact)
+        size = self.rows * abs(self.bottom.factor)
+        share = exact / (2 * self.most + exact)  # of the size, that B may be off
+        return (self.top, share * self.most * size), (self.bottom, share * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +69,14 @@ class Releases:
     """All aggregates of the SELECT list, and the measures that are drawn for them alone.
 
     `extra` has the epsilon of each such measure, the most it can cost where it is in `climbs`.
+    `margins` are bought, by output; `notes` say of which columns none is promised.
     """
 
     columns: tuple[Release, ...]
     extra: tuple[tuple[int, float], ...]  # measure, epsilon
     climbs: Mapping[int, Climb] = field(default_factory=lambda: MappingProxyType({}))
+    margins: Mapping[int, float | str] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[str, ...] = ()
 
     def confidence(self, measure: int, asked: float) -> float:
         """Confidence at which a value's half-width is taken, so that it holds with that asked."""
@@ -92,20 +115,61 @@ def plan_releases(
             else _ratio(index, form, normaliser, measured, output)
         )
         margin = accuracy.margin_of(output.name)
+        asked = asked_of(index, outputs, accuracy)
         for linear in (release.top, release.bottom):
-            if linear is None or margin is not None or beside:
+            if linear is None or asked or beside:
                 continue
             if linear.measure not in measured:
                 raise _unpriced(normaliser.measures[linear.measure], output)
         if isinstance(margin, str):
             _check_share(release, output)
         columns.append(release)
-    return _priced(columns, outputs, normaliser, accuracy)
+    margins, notes = _margins(columns, outputs, normaliser, accuracy)
+    return replace(_priced(columns, margins, normaliser, accuracy), margins=margins, notes=notes)
+
+
+def _margins(
+    columns: Sequence[Release],
+    outputs: tuple[Output, ...],
+    normaliser: Normaliser,
+    accuracy: Accuracy,
+) -> tuple[Mapping[int, float | str], tuple[str, ...]]:
+    """The margin of each column; where no rule tells what its parts need they have it themselves.
+
+    A result of several values shows no margin beside HAVING, so that nothing is promised of it.
+    """
+    figures = {}
+    for release in columns:
+        output, top = outputs[release.output], release.top
+        kind = "amount" if release.bottom is None else "ratio"
+        part = Part(top.measure, normaliser.measures[top.measure].delta, top.factor, top.offset)
+        figures[release.output] = Figure(
+            output.name, release.output, kind, (part,), least=top.least, among=output.among
+        )
+    bought = find_margins(outputs, figures, accuracy).bought
+    margins, notes = dict[int, float | str](), []
+    for release in columns:
+        name, among = outputs[release.output].name, outputs[release.output].among
+        asked = asked_of(release.output, outputs, accuracy)
+        if not asked:
+            continue
+        margins[release.output] = bought.get(release.output, asked[0][1])
+        ruled = release.output in bought and (release.bottom is None or release.most is not None)
+        if among == 1 and not ruled:
+            notes += [
+                f"no margin is bought for {column}: its own follows from that of the values behind"
+                f" it, {each if isinstance(each, str) else f'{each:g}'} each"
+                for column, each in asked
+            ]
+        elif among == 1 and release.most is not None:
+            size = plural(release.rows, "row")
+            notes.append(f"the margin of {name} is bought for groups of {size}")
+    return MappingProxyType(margins), tuple(notes)
 
 
 def _priced(
     columns: Sequence[Release],
-    outputs: tuple[Output, ...],
+    margins: Mapping[int, float | str],
     normaliser: Normaliser,
     accuracy: Accuracy,
 ) -> Releases:
@@ -118,18 +182,16 @@ def _priced(
     shares: dict[int, Share] = {}
     kept = {}  # sensitivities
     for release in columns:
-        margin = accuracy.margin_of(outputs[release.output].name)
-        for linear in (release.top, release.bottom):
-            if linear is None or margin is None:
-                continue
-            index, measure = linear.measure, normaliser.measures[linear.measure]
-            if isinstance(margin, str):
-                share = Share.parse(margin)
-                assert share is not None, "options checks it"
-                shares[index] = Share.strictest([share, shares.get(index, share)])
-                kept[index] = measure.delta
-            else:
-                epsilon = margin_epsilon(margin, accuracy.confidence, measure.unit, measure.delta)
+        margin = margins.get(release.output)
+        if isinstance(margin, str):
+            index, share = release.top.measure, Share.parse(margin)
+            assert share is not None, "options checks it"
+            shares[index] = Share.strictest([share, shares.get(index, share)])
+            kept[index] = normaliser.measures[index].delta
+        elif margin is not None:
+            for linear, width in release.parts(margin):
+                index, delta = linear.measure, normaliser.measures[linear.measure].delta
+                epsilon = margin_epsilon(width, accuracy.confidence, abs(linear.factor), delta)
                 numbers[index] = max(epsilon, numbers.get(index, 0.0))
     climbs: dict[int, Climb] = {}
     for index, share in shares.items():
@@ -168,11 +230,17 @@ def _ratio(
     assert form.denominator is not None
     below = _linear(Quotient((form.denominator,)), normaliser, output)
     shift = normaliser.measured_shift(form, measured)
-    if shift is None:
-        return Release(index, _linear(Quotient(form.parts), normaliser, output), below)
-    around = Summand(-shift * form.denominator.factor, form.denominator.tally)
-    moved = Quotient((*form.parts, around))
-    return Release(index, _linear(moved, normaliser, output), below, shift)
+    if shift is not None:
+        around = Summand(-shift * form.denominator.factor, form.denominator.tally)
+        form = Quotient((*form.parts, around), form.denominator)
+    top = _linear(Quotient(form.parts), normaliser, output)
+    row, divisor = counted_row(form, normaliser), form.denominator
+    most, rows = None, 1
+    if row is not None and divisor is not None and divisor.tally is not None:
+        _, unit, low, high = row
+        most = max(abs(low), abs(high)) * unit / abs(divisor.factor)
+        rows = size_of(divisor.tally, normaliser)
+    return Release(index, top, below, shift or Fraction(0), rows, most)
 
 
 def _check_share(release: Release, output: Output) -> None:
@@ -207,7 +275,7 @@ def floors(
     columns = [
         (
             outputs[release.output].name,
-            accuracy.margin_of(outputs[release.output].name),
+            releases.margins.get(release.output),
             release.top.factor,
             measures[release.top.measure].delta,
         )
@@ -219,7 +287,7 @@ def floors(
         for figure in figures
         if figure.kind == "amount" and least
     ]
-    found = []
+    found = list(releases.notes)
     for name, margin, factor, delta in columns:
         share = _share(margin)
         if share is not None:
@@ -256,7 +324,9 @@ def _span(expression: AggregateExpression | None) -> Span | None:
     return expression.span if isinstance(expression, Call | Operation) else None
 
 
-def margin_epsilon(margin: float, confidence: float, unit: Fraction, delta: int) -> float:
+def margin_epsilon(
+    margin: float | Fraction, confidence: float, unit: Fraction, delta: int
+) -> float:
     """The least epsilon at which |noise| stays within `margin` with the given probability."""
     return amount_epsilon(Fraction(margin) / unit, 1 - confidence, delta)
 

@@ -311,7 +311,14 @@ class _Binder:
         how = node.args.get("limit_options")
         ignored = ("count", "direction", "limit_options") if fetch else ("expression",)
         plain = not any(value for key, value in node.args.items() if key not in ignored)
-        plain = plain and not (how and (how.args.get("percent") or how.args.get("with_ties")))
+        if how and how.args.get("with_ties"):
+            raise Refused(
+                "WITH TIES is not supported",
+                why="values are noisy: groups of equal size hardly ever come out equal",
+                fix="leave WITH TIES out: the answer says how many others may be among them",
+                span=source.clause(node, clause.upper()),
+            )
+        plain = plain and not (how and how.args.get("percent"))
         good = (
             plain
             and isinstance(value, exp.Literal)

@@ -108,7 +108,7 @@ def test_blocks_are_charged_one_by_one_and_joined_outside(database: Path) -> Non
         assert margins[0] is margins[4] is None
     assert answer.derived == ("odd",)
     assert answer.confidence == 0.95
-    assert "w: Each value lies within its margin" in answer.privacy.sentence
+    assert "w, ages: Each value lies within its margin" in answer.privacy.sentence
 
 
 @pytest.mark.parametrize(("sql", "shown"), [

@@ -194,6 +194,62 @@ def test_a_value_has_no_share_for_one_column_and_a_number_for_another(db: Connec
         assert (margins[1] or math.inf) <= 0.02 * row[1]
 
 
+# --- beside HAVING -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "margin"),
+    [
+        ("count(*) * 1.5", 10.5),
+        ("count(*) / 7", 3),
+        ("sum(c)", 2_000),
+        ("sum(c)", 200_000),
+        ("3 * sum(a)", 5_000),
+        ("sqrt(sum(c))", 30),
+        ("avg(c)", 2),
+        ("avg(c)", 20),
+        ("100.0 * count_if(a > 50) / count(*)", 2),
+    ],
+)
+def test_beside_having_no_margin_is_printed_wider_than_asked(
+    db: Connection, value: str, margin: float
+) -> None:
+    """A count that HAVING measured was bought in steps of its own: 1.5 of it to 10.5 came to 16. A
+    mean was bought as a sum and a count of the margin each, for 600 times the price."""
+    query = f"SELECT g, {value} AS v FROM t GROUP BY g HAVING count(*) > 500"
+    answer = asked(db, query, margin)
+    assert len(answer.rows) == 7
+    assert max(print_margins(answer)) <= margin * (1 + 1e-12)
+
+
+def test_beside_having_a_mean_costs_what_its_margin_takes(db: Connection) -> None:
+    query = "SELECT g, avg(c) AS v FROM t GROUP BY g HAVING count(*) > 500"
+    answer = asked(db, query, 5)
+    assert answer.privacy.epsilon < 5
+    assert "the margin of v is bought for groups of 1,000 rows" in answer.notices
+    ratio = asked(db, query.replace("avg(c)", "sum(c) / sum(b)"), 50)
+    assert any(note.startswith("no margin is bought for v: ") for note in ratio.notices)
+
+
+def test_around_blocks_the_margin_is_that_of_their_values(db: Connection) -> None:
+    inner = "(SELECT g, count(*) AS n FROM t GROUP BY g)"
+    around = asked(db, f"SELECT g, n, 2 * n AS v, n - 5 AS w FROM {inner}", 50)
+    said = (
+        "a margin that is asked for is that of the blocks' values; that of v, w follows from them"
+    )
+    assert said in around.notices
+    plain = asked(db, f"SELECT g, n AS v FROM {inner} WHERE n > 5", 50)
+    free = db.sql(f"SELECT g, 2 * n AS v FROM {inner}", epsilon=1.0)
+    assert isinstance(free, Answer)
+    assert not [note for one in (plain, free) for note in one.notices if "blocks' values" in note]
+
+
+def test_sets_that_promise_the_same_say_so_once(db: Connection) -> None:
+    answer = asked(db, "SELECT g, count(*) AS v FROM t GROUP BY ROLLUP(g)", 50)
+    assert answer.privacy.sentence.startswith("set 1, set 2: Each value lies within its margin")
+    assert answer.privacy.sentence.count("Each value") == 1
+
+
 # --- what is printed -----------------------------------------------------------------------------
 
 

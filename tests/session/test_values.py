@@ -74,7 +74,7 @@ def test_a_margin_that_costs_more_than_epsilon_is_denied_free_of_charge(database
         denied = db.sql(WARDS, margin=1, epsilon=0.5)
         assert isinstance(denied, Denied)
         assert db.budget.spent == 0
-        assert "epsilon = 0.5 buys margins of 12 for n" in denied.reason
+        assert "ε 0.5 buys margins of 12 for n" in denied.reason
         assert "this would be denied" in str(db.explain(WARDS, margin=1, epsilon=0.5))
         answered(db.sql("SELECT ward, count(*) AS n FROM patients GROUP BY ward", epsilon=0.5))
 

@@ -100,6 +100,8 @@ SELECTED = [
     Case("SELECT DISTINCT ward FROM stays GROUP BY ward, zone HAVING count(*) > 10",
          "SELECT DISTINCT ward, zone FROM stays GROUP BY ward, zone HAVING count(*) > 10"),
     Case(ward("count(*) > 10") + " LIMIT 1 + 1", ward("count(*) > 10") + " LIMIT 2"),
+    Case("SELECT ward FROM stays GROUP BY ward ORDER BY count(*) FETCH FIRST 3 ROWS WITH TIES",
+         "SELECT ward FROM stays GROUP BY ward ORDER BY count(*) FETCH FIRST 3 ROWS ONLY"),
     Case("SELECT arrived, admitted, ward, zone, count(*) FROM stays "
          "GROUP BY date_trunc('minute', arrived), admitted, disease, ward, zone, site, floor_no",
          "SELECT date_trunc('hour', arrived), count(*) FROM stays GROUP BY 1"),
@@ -135,6 +137,10 @@ SELECTED = [
     Case("SELECT ward, median(visits) AS m FROM stays GROUP BY ward",
          column(VISITS, 'visits = { type = "UBIGINT", bounds = [0, 9] }')),
     Case("SELECT ward, median(visits) AS m FROM stays GROUP BY ward", ward("median(visits) > 3")),
+    Case("SELECT ward, avg(cost) * avg(age) AS p FROM stays GROUP BY ward "
+         "WITH ACCURACY (margin = (p = '5%', \"avg(cost)\" = 5))",
+         "SELECT ward, avg(cost) * avg(age) AS p FROM stays GROUP BY ward "
+         "WITH ACCURACY (margin = (p = '5%'))"),
     Case("SELECT ward, count(*) AS n FROM stays GROUP BY ward WITH ACCURACY (margin = (m = 50))",
          "SELECT ward, count(*) AS n FROM stays GROUP BY ward WITH ACCURACY (margin = (n = 50))"),
     Case(ward("count(*) > 5") + " WITH ACCURACY (margin = (m = 50))",

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from probe_sql.errors import InternalError
@@ -87,6 +88,7 @@ class Loss:
 Loss.NOTHING = Loss(0)
 
 
+@lru_cache(maxsize=256)  # the policy's own are asked for some twenty times a query
 def _written(epsilon: float) -> Fraction:
     return Fraction(Decimal(repr(_checked(epsilon))))
 

@@ -95,6 +95,8 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
     bound = figure.most if sign > 0 else figure.least
     if bound is not None:  # no exact value lies beyond
         end = min(end, sign * float(bound))
+    if figure.whole and np.isfinite(end):
+        end = float(np.floor(end))  # nor between two whole numbers
     certain: Mask = np.zeros(len(outcome.returned), dtype=np.bool_)
     certain[first] = (low[first] > end) | (ahead > 0)
     return Top(

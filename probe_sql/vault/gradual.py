@@ -33,6 +33,7 @@ from probe_sql.vault.noise import (
     digits_needed,
     exact_rate,
     growth,
+    parts,
     precision,
 )
 
@@ -219,15 +220,15 @@ class NoiseState:
         level is drawn afresh.
         """
         for last in _different(self._levels[groups]):
-            at = np.flatnonzero(groups & (self._levels == last))
-            with Scratch() as scratch:
-                if last == 0:
-                    noise = sampler.discrete_laplace(len(at), epsilon, delta)
-                else:
-                    coarse = scratch.keep(self.noise(at))
-                    noise = refine(sampler, coarse, last, epsilon, delta)
-                self._noise[at] = scratch.keep(noise)
-            self._levels[at] = epsilon
+            for at in parts(np.flatnonzero(groups & (self._levels == last))):
+                with Scratch() as scratch:
+                    if last == 0:
+                        noise = sampler.discrete_laplace(len(at), epsilon, delta)
+                    else:
+                        coarse = scratch.keep(self.noise(at))
+                        noise = refine(sampler, coarse, last, epsilon, delta)
+                    self._noise[at] = scratch.keep(noise)
+                self._levels[at] = epsilon
 
     def noise(self, at: Ints) -> Ints:
         """The noise of these groups at their last level, as a copy to be overwritten after use."""

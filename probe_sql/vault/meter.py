@@ -205,9 +205,8 @@ class VaultMeter:
             self._count(measure, self._steps(epsilon), groups)
             faults.point("vault.draw.before")
             asked = np.flatnonzero(groups)
-            delta = self._deltas[measure]
-            noise = scratch.keep(self._sampler.discrete_laplace(len(asked), epsilon, delta))
-            noisy = blurred(values, asked, noise)
+            delta, law = self._deltas[measure], self._sampler.discrete_laplace
+            noisy = blurred(values, asked, lambda at: law(len(at), epsilon, delta), scratch)
             faults.point("vault.draw.after")
             return noisy
 
@@ -232,7 +231,7 @@ class VaultMeter:
             faults.point("vault.draw.before")
             released.sharpen(self._sampler, epsilon, self._deltas[measure], coarser)
             asked = np.flatnonzero(groups)
-            noisy = blurred(values, asked, scratch.keep(released.noise(asked)))
+            noisy = blurred(values, asked, released.noise, scratch)
             faults.point("vault.draw.after")
             return noisy
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -33,6 +33,7 @@ NOISE_LIMIT = 2**NOISE_BITS
 MAX_EPSILON = 1024
 TAIL = 256
 _HALVINGS = 24  # of a number up to 1 before the series: fewer make that longer
+_PART = 1 << 16  # groups whose noise is drawn and added at once
 _BLOCK = 1 << 18  # coins tossed at once: a block of them stays in the processor's cache
 
 
@@ -264,11 +265,21 @@ def add_noise(exact: Ints, noise: Ints) -> Ints:
         return total
 
 
-def blurred(values: Ints, asked: Ints, noise: Ints) -> Ints:
-    """`values` plus `noise`, which is used up, for the groups asked for; 0 for others."""
+def blurred(values: Ints, asked: Ints, noise: Callable[[Ints], Ints], scratch: Scratch) -> Ints:
+    """`values` plus noise for the groups asked for; 0 for others.
+
+    `noise` makes that of some of them, which is used up.
+    """
     noisy = np.zeros(len(values), dtype=np.int64)
-    with Scratch() as scratch:
-        exact = scratch.integers(len(asked))
-        np.take(values, asked, out=exact, mode="clip")  # any other mode makes a copy
-        noisy[asked] = add_noise(exact, noise)
+    held = scratch.integers(min(len(asked), _PART))
+    for at in parts(asked):
+        exact = held[: len(at)]
+        np.take(values, at, out=exact, mode="clip")  # any other mode makes a copy
+        noisy[at] = add_noise(exact, noise(at))
     return noisy
+
+
+def parts(groups: Ints) -> Iterator[Ints]:
+    """Groups, so many at once that what is computed of them stays in the processor's cache."""
+    for start in range(0, len(groups), _PART):
+        yield groups[start : start + _PART]

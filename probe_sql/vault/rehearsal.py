@@ -9,7 +9,8 @@ from typing import NoReturn
 import numpy as np
 
 from probe_sql.errors import InternalError
-from probe_sql.measuring import Choice, Draw, Ints, Mask, Peel
+from probe_sql.logic.formula import Formula, atoms
+from probe_sql.measuring import Atom, Choice, Draw, Ints, Mask, Peel
 from probe_sql.plan.unit import Caps
 from probe_sql.vault.exact import Exact
 from probe_sql.vault.gradual import check_step
@@ -82,6 +83,11 @@ class Rehearsal(VaultMeter):
     def resume(self, measure: int, chain: str, values: Ints, level: float) -> None:  # noqa: ARG002
         """Have the accounts go on from a level that was paid for."""
         self._released[measure].paid_before = Fraction(level)
+
+    def measure_condition(self, formula: Formula, comparisons: Sequence[Atom]) -> int:
+        """Give the number of the condition; its values are zeros like all others."""
+        behind = {comparisons[number].measure for number in atoms(formula)}
+        return self._folds(np.zeros(self.groups, dtype=np.int64), behind, 1)
 
     def choose(
         self,

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Unit
+from probe_sql.scan.places import WORKED_OUT, held
 from probe_sql.scan.rows import SALT, key_value, net
 from probe_sql.sql import build
 from probe_sql.sql.scalar import integer_literal
@@ -82,11 +83,12 @@ def capped_rows(scan: Scan, joins: list[exp.Join], domain: str | None) -> exp.Su
     assert unit.column is not None
     person = build.column(unit.column, "t", quoted=True)
     keys = [key_value(key.scalar) for key in scan.keys]
+    listed = held(scan, keys) if domain == WORKED_OUT else [_listed(keys, domain or "d")]
     rows = build.select(
         [_everything()],
         build.table(relation.table.name, "t"),
         joins=joins,
-        where=[*(net(where.ast) for where in scan.conditions), _listed(keys, domain or "d")],
+        where=[*(net(where.ast) for where in scan.conditions), *listed],
     )
     groups, most = unit.max_groups, unit.max_rows_per_group
     if groups is not None and _binds(unit, groups):

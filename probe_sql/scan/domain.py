@@ -54,7 +54,7 @@ def _all_groups(scan: Scan) -> exp.Select:
     """The domain of a scan's keys: their product, or the combinations a public table lists."""
     if scan.joint is not None:
         return _joint_domain(scan)
-    parts = [build.subquery(_key_domain(key), f"d{i}") for i, key in enumerate(scan.keys)]
+    parts = [build.subquery(one_key(key), f"d{i}") for i, key in enumerate(scan.keys)]
     keys = [build.alias(build.column("k", f"d{i}"), f"k{i}") for i in range(len(parts))]
     indexes: list[exp.Expr] = [build.column("o", f"d{i}") for i in range(len(parts))]
     index = indexes[0] if len(indexes) == 1 else build.ordinal(indexes)
@@ -70,11 +70,11 @@ def key_sizes(scan: Scan) -> list[exp.Select]:
     if scan.joint is not None:
         return []
     count = exp.Count(this=exp.Star())
-    return [build.select([count], build.subquery(_key_domain(key), "d")) for key in scan.keys]
+    return [build.select([count], build.subquery(one_key(key), "d")) for key in scan.keys]
 
 
-def _key_domain(key: GroupKey) -> exp.Select:
-    """One key: the image of its column's declared values, each once."""
+def one_key(key: GroupKey) -> exp.Select:
+    """One key, as `o` and `k`: the image of its column's declared values, each once."""
     if key.parts:
         return _product(key)
     value: exp.Expr = build.column("k", "b")

@@ -11,6 +11,7 @@ from probe_sql.errors import Refused, Span
 from probe_sql.plan.tally import Scan, Tally
 from probe_sql.policy.model import Table
 from probe_sql.scan.expression_types import ExpressionTypes
+from probe_sql.scan.places import LIST, WORKED_OUT, listed_keys, worked_out
 from probe_sql.scan.render import (
     aggregation,
     listed_value,
@@ -56,12 +57,14 @@ DUCKDB = DuckDB()
 class PublicRelation:
     """A public relation that travels with a statement: the key domain, or a table of the policy.
 
-    `table` names the public table; None stands for the domain, whose columns are `o`, `k0`, ...
+    `table` names the public table; None stands for the domain, whose columns are `o`, `k0`, ..., or
+    for the list of the one `key` with that number.
     """
 
     name: str
     table: str | None
     columns: Mapping[str, SqlType] = field(hash=False)
+    key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +150,34 @@ class RemoteEngine:
 
     def _tallies(self, scan: Scan) -> exp.Select:
         """The statement in DuckDB's terms."""
-        index, *totals = summed(scan)
+        ours = worked_out(scan)
+        once = ours and not listed_keys(scan)  # a place is that of one key: nothing to add up
+        index, *totals = summed(scan, once)
         columns: list[exp.Expr] = [index]
-        where = []
+        where = [build.present(index.this)] if ours else []
         if scan.ranked:
             columns.append(totals.pop(0))
-            where = [listed_value()]
+            where.append(listed_value())
         for total in totals:  # of no value it is NULL, which least and greatest skip
             known = exp.Coalesce(this=total.this, expressions=[integer_literal(0)])
             columns.append(build.alias(saturated(known), total.alias))
-        ctes = aggregation(scan, DOMAIN, bare=False)
+        ctes = aggregation(scan, WORKED_OUT if ours else DOMAIN, bare=False)
+        group = 0 if once else 1 + scan.ranked
         return build.select(
-            columns, build.table("b", quoted=False), where=where, group=1 + scan.ranked, ctes=ctes
+            columns, build.table("b", quoted=False), where=where, group=group, ctes=ctes
         )
 
 
 def public_relations(scan: Scan) -> tuple[PublicRelation, ...]:
-    """The public relations that a scan elsewhere needs: the domain, then the tables joined."""
+    """The public relations that a scan elsewhere needs: the domain, or the lists of it from which
+    the rest is worked out, then the tables joined."""
     keys = {f"k{i}": key.scalar.type for i, key in enumerate(scan.keys)}
     found = [PublicRelation(DOMAIN, None, {"o": BIGINT, **keys})]
+    if worked_out(scan):
+        found = [
+            PublicRelation(f"{LIST}{i}", None, {"o": BIGINT, f"k{i}": keys[f"k{i}"]}, key=i)
+            for i in listed_keys(scan)
+        ]
     kinds = ExpressionTypes(scan)
     for join in scan.relation.joins:
         columns = {name: kinds.of(build.column(name, join.alias)) for name in join.table.columns}

@@ -55,6 +55,9 @@ class ExpressionTypes:
             for table in ("a", "b"):
                 self._columns[table, f"n{index}"] = HUGEINT if tally.kind == "sum" else BIGINT
         self._columns["d", "o"] = self._columns["b", "o"] = BIGINT
+        for index, key in enumerate(scan.keys):  # of a list by itself
+            self._columns[f"d{index}", f"k{index}"] = key.scalar.type
+            self._columns[f"d{index}", "o"] = BIGINT
         rows, _ = aggregates(scan, bare=False)
         self._columns |= {("r", n): type_ for n, type_ in rows.types.items()}
         for join in relation.joins:

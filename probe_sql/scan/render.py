@@ -22,8 +22,9 @@ from probe_sql.plan.tally import LIMIT, MeasureSql, Multiplier, Scan, Tally, Ter
 from probe_sql.plan.weights import INTEGER_LIMIT
 from probe_sql.scan.caps import capped, capped_rows
 from probe_sql.scan.domain import domain as key_domain
-from probe_sql.scan.domain import key_sizes
+from probe_sql.scan.domain import key_sizes, one_key
 from probe_sql.scan.lookup import group_lookups, lookup
+from probe_sql.scan.places import WORKED_OUT, list_joins, place
 from probe_sql.scan.rows import aggregates, net, quotient
 from probe_sql.sql import build
 from probe_sql.sql.keys import replace_keys
@@ -135,6 +136,15 @@ def render_domain(scan: Scan, dialect: str = "duckdb") -> str:
     return _text(key_domain(scan), dialect)
 
 
+def render_key(scan: Scan, number: int) -> str:
+    """SQL for the values of one key that has a list: `o`, `k0` or whichever number it has."""
+    columns = [
+        build.alias(build.column("o", "d"), "o"),
+        build.alias(build.column("k", "d"), f"k{number}"),
+    ]
+    return _text(build.select(columns, build.subquery(one_key(scan.keys[number]), "d")))
+
+
 def render_key_sizes(scan: Scan, dialect: str = "duckdb") -> list[str]:
     """SQL that counts the values of each key; reads public tables only."""
     return [_text(select, dialect) for select in key_sizes(scan)]
@@ -201,11 +211,12 @@ def aggregation(scan: Scan, domain: str | None, bare: bool = True) -> dict[str, 
     """The one pass over the private table, as `a`, and its groups by their index, as `b`.
 
     `a` has the keys `k0`, ... and the tallies `n0`, ... of every group, `b` the index `o` and the
-    tallies.
+    tallies. Where `domain` is `WORKED_OUT` the index is worked out, and NULL outside of the domain.
     Privacy: whatever keys the domain lists, `b` has one index for each group of `a`, so that
     no row is counted in two.
     """
-    return {"a": _counted(scan, domain, bare), "b": _indexed(scan, domain or "d")}
+    indexed = _placed(scan) if domain == WORKED_OUT else _indexed(scan, domain or "d")
+    return {"a": _counted(scan, domain, bare), "b": indexed}
 
 
 def _counted(scan: Scan, domain: str | None, bare: bool = True, light: bool = False) -> exp.Select:
@@ -238,6 +249,20 @@ def _indexed(scan: Scan, domain: str) -> exp.Select:
     return build.select(columns, source, joins=[inside], group=len(scan.keys) + scan.ranked)
 
 
+def _placed(scan: Scan) -> exp.Select:
+    """Every group of `a` with its index, worked out of its keys: a function of them, but for lists,
+    of which a key might have several places; then it is the first."""
+    joins, keys = list_joins(scan, "a"), len(scan.keys)
+    columns = [build.alias(build.column(f"k{i}", "a"), f"k{i}") for i in range(keys)]
+    columns += [build.alias(build.column("n0", "a"), "n0")] * scan.ranked
+    values: list[tuple[exp.Expr, str]] = [(place(scan, "a"), "o")]
+    tallies = range(scan.ranked, len(scan.tallies))
+    values += [(build.column(f"n{i}", "a"), f"n{i}") for i in tallies]
+    columns += [build.alias(exp.Min(this=v) if joins else v, name) for v, name in values]
+    source = build.table("a", quoted=False)
+    return build.select(columns, source, joins=joins, group=(keys + scan.ranked) * bool(joins))
+
+
 def _same_keys(scan: Scan) -> list[exp.Expr]:
     return [
         exp.EQ(this=build.column(f"k{i}", "a"), expression=build.column(f"k{i}", "d"))
@@ -245,12 +270,13 @@ def _same_keys(scan: Scan) -> list[exp.Expr]:
     ]
 
 
-def summed(scan: Scan) -> list[exp.Alias]:
-    """The ordinal `o` and the tallies of each ordinal, over `b`, which has them by key."""
+def summed(scan: Scan, once: bool = False) -> list[exp.Alias]:
+    """The ordinal `o` and the tallies of each ordinal, over `b`, which has them by key, and each
+    ordinal `once` where keys are told apart by nothing else."""
     columns = [build.alias(build.column("o", "b"), "o")]
     for index in range(len(scan.tallies)):
         column: exp.Expr = build.column(f"n{index}", "b")
-        if index or not scan.ranked:
+        if not once and (index or not scan.ranked):
             column = exp.Sum(this=column)
         columns.append(build.alias(column, f"n{index}"))
     return columns

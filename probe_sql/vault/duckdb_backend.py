@@ -17,7 +17,13 @@ from probe_sql.plan.identity import Surroundings, tables
 from probe_sql.plan.tally import Engine, Scan, Threshold
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import DUCKDB, PublicRelation
-from probe_sql.scan.render import render_public, render_ranking, render_scan, render_thresholds
+from probe_sql.scan.render import (
+    render_key,
+    render_public,
+    render_ranking,
+    render_scan,
+    render_thresholds,
+)
 from probe_sql.vault import refusals
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.choosing import ranking
@@ -35,6 +41,7 @@ from probe_sql.vault.instance import (
     Texts,
     key_columns,
 )
+from probe_sql.vault.key_values import worked_out_keys
 from probe_sql.vault.listed import check_joins, check_lists, check_public, raise_problems
 from probe_sql.vault.loading import identifier
 from probe_sql.vault.runner import Calls
@@ -136,6 +143,13 @@ class DuckDBBackend:
         outputs = [i for i, output in enumerate(scan.outputs) if output.kind in kinds]
         if len(ordinals) == 0 or not outputs:
             return {output: [] for output in outputs}
+        easily = worked_out_keys(scan, ordinals)
+        if easily is not None:
+            return {
+                i: easily[number]
+                for i, output in enumerate(scan.outputs)
+                if (number := output.key) is not None
+            }
         with self._call() as instance:
             domain = instance.domain(scan)
             known = instance.key_values(scan, domain)
@@ -247,6 +261,8 @@ class DuckDBBackend:
         with self._call() as instance:
             named, domain = relation.table, instance.domain(scan)
             table = domain.table if named is None else identifier(named)
+            if relation.key is not None:
+                table = f"({render_key(scan, relation.key)})"
             found = instance.execute(f"SELECT {columns} FROM {table}")
         return [list(column) for column in zip(*found, strict=True)] or [
             [] for _ in relation.columns

@@ -22,7 +22,7 @@ from probe_sql.plan.tally import Scan
 from probe_sql.policy.model import Resources, Table
 from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
-from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape, signed
+from probe_sql.scan.postgres.engine import POSTGRESQL, PostgresEngine, Shape, packed, signed
 from probe_sql.text import normal_name
 from probe_sql.types import SqlType
 from probe_sql.vault import refusals
@@ -234,7 +234,8 @@ class PostgresRemote:
         if table.unit.column is not None and table.name not in link.bounded:
             raise InternalError("a table of people was scanned before it was bounded")
         kept = link.bounded.get(table.name)
-        return self._engine.statement(scan, (table.name,) if kept is None else kept.rows)
+        sql = self._engine.statement(scan, (table.name,) if kept is None else kept.rows)
+        return packed(sql, len(scan.tallies))
 
     def missing_people(self, table: Table) -> bool:
         """Whether some row of the table has no person."""
@@ -319,8 +320,12 @@ def open_postgres(url: str, limits: Resources | None = None) -> PostgresRemote:
 
 
 def _columns(rows: Rows, width: int) -> list[Ints]:
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), width)
-    return [np.ascontiguousarray(table[:, index]) for index in range(width)]
+    """The columns of a result that `packed` made; there is none where it had no row."""
+    [row] = rows
+    found = [np.frombuffer(column or b"", dtype=">i8").astype(np.int64) for column in row]
+    if len(found) != width or len({len(column) for column in found}) != 1:
+        raise InternalError("a scan returned NULL for a group")
+    return found
 
 
 def _distinct(columns: Mapping[str, SqlType]) -> dict[str, SqlType]:

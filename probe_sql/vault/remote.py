@@ -24,6 +24,7 @@ from probe_sql.policy.model import Table
 from probe_sql.policy.names import find
 from probe_sql.policy.policy import Policy
 from probe_sql.scan.engine import PublicRelation, RemoteEngine, public_relations
+from probe_sql.scan.places import groups_of, worked_out
 from probe_sql.types import SqlType
 from probe_sql.vault.backend import Progress, Schemas
 from probe_sql.vault.bounded_store import kept_key
@@ -214,6 +215,8 @@ class RemoteBackend:
         people = table.unit.column is not None
         if not scan.measures and not scan.rankings:
             return Exact((), size, people)
+        if worked_out(scan) and size != groups_of(scan):
+            raise InternalError("places would be worked out in another domain")
         key = self._key() if people else None
         parts = self._remote.engine.passes(scan, fuse)
         relations = public_relations(scan)

@@ -43,6 +43,9 @@ QUERIES = {
     "joint_keys": "SELECT site, floor_no FROM stays GROUP BY site, floor_no HAVING count(*) > 5",
     "computed_key": "SELECT month(admitted) FROM stays GROUP BY month(admitted) "
     "HAVING count(*) > 5",
+    "ranges": "SELECT zone, admitted FROM stays GROUP BY zone, admitted HAVING count(*) > 5",
+    "range_and_list": "SELECT ward, zone FROM stays GROUP BY ward, zone HAVING avg(age) > 65",
+    "people_by_range": "SELECT zone, ward FROM stays GROUP BY zone, ward HAVING count(*) > 5",
     "all_rows": "SELECT count(*), avg(age) FROM stays WHERE urgent",
     "buckets": "SELECT floor(weight / 10) * 10 AS b, count(*) FROM stays GROUP BY b",
     "median": "SELECT ward, median(cost) FROM stays GROUP BY ward",
@@ -50,7 +53,10 @@ QUERIES = {
     "GROUP BY s.ward HAVING count(*) > 5",
     "people": WARD.format("WHERE age > 50", "count(*) > 5"),
 }  # fmt: skip
-UNITS = {"people": Unit("zone", 10, max_groups=3, max_rows_per_group=2)}
+UNITS = {
+    "people": Unit("zone", 10, max_groups=3, max_rows_per_group=2),
+    "people_by_range": Unit("age", 10, max_groups=3),
+}
 
 
 def rules(name: str) -> Policy:

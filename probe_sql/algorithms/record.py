@@ -67,9 +67,9 @@ class Record:
         if measure not in self._noisy:
             self._noisy[measure] = (np.zeros_like(noisy), np.zeros(noisy.size))
         values, precision = self._noisy[measure]
-        at = np.flatnonzero(groups)
-        at = at[precision[at] <= epsilon]
-        values[at], precision[at] = noisy[at], epsilon
+        finer = groups & (precision <= epsilon)
+        np.copyto(values, noisy, where=finer)
+        precision[finer] = epsilon
 
     def answer(
         self, returned: Mask, guarantee: Guarantee, certain: Mask | None = None, **details: Any

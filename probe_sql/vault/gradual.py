@@ -27,12 +27,14 @@ from probe_sql.vault.noise import (
     TAIL,
     Coins,
     Epsilon,
+    Part,
     Sampler,
     coins,
     digit_coins,
     digits_needed,
     exact_rate,
     growth,
+    many,
     parts,
     precision,
 )
@@ -209,7 +211,7 @@ class NoiseState:
 
     def coarser(self, epsilon: float, groups: Mask) -> Mask:
         """Those of `groups` whose last level is coarser than `epsilon`; none may be finer."""
-        if (self._levels[groups] > epsilon).any():
+        if (groups & (self._levels > epsilon)).any():
             raise InternalError("a coarser level than the last one cannot be revealed")
         return groups & (self._levels < epsilon)
 
@@ -219,20 +221,22 @@ class NoiseState:
         Privacy: given its last level, the new noise is drawn as `refine` says; a first
         level is drawn afresh.
         """
-        for last in _different(self._levels[groups]):
+        levels = self._levels if groups.all() else self._levels[groups]
+        for last in _different(levels):
             for at in parts(np.flatnonzero(groups & (self._levels == last))):
                 with Scratch() as scratch:
                     if last == 0:
-                        noise = sampler.discrete_laplace(len(at), epsilon, delta)
+                        noise = sampler.discrete_laplace(many(at), epsilon, delta)
                     else:
                         coarse = scratch.keep(self.noise(at))
                         noise = refine(sampler, coarse, last, epsilon, delta)
                     self._noise[at] = scratch.keep(noise)
                 self._levels[at] = epsilon
 
-    def noise(self, at: Ints) -> Ints:
+    def noise(self, at: Part) -> Ints:
         """The noise of these groups at their last level, as a copy to be overwritten after use."""
-        return self._noise[at]
+        found: Ints = self._noise[at]
+        return found.copy() if isinstance(at, slice) else found
 
     def close(self) -> None:
         """Overwrite the noise; nothing can be refined afterwards."""

@@ -29,7 +29,7 @@ from probe_sql.vault.condition_slack import condition_slack
 from probe_sql.vault.exact import Exact, unsealed, unsealed_ranking
 from probe_sql.vault.gradual import NoiseState
 from probe_sql.vault.memory import Scratch, sealed
-from probe_sql.vault.noise import Sampler, blurred, check_parameters, exact_rate
+from probe_sql.vault.noise import Sampler, blurred, check_parameters, exact_rate, many
 
 Cost = tuple[int, int | Ints, Mask]  # measure, steps, groups
 
@@ -206,7 +206,7 @@ class VaultMeter:
             faults.point("vault.draw.before")
             asked = np.flatnonzero(groups)
             delta, law = self._deltas[measure], self._sampler.discrete_laplace
-            noisy = blurred(values, asked, lambda at: law(len(at), epsilon, delta), scratch)
+            noisy = blurred(values, asked, lambda at: law(many(at), epsilon, delta), scratch)
             faults.point("vault.draw.after")
             return noisy
 

@@ -25,6 +25,7 @@ from probe_sql.vault.memory import Scratch
 from probe_sql.vault.randomness import Words
 
 Epsilon = int | float | Fraction
+Part = slice | Ints  # groups by their places, which may all follow on each other
 
 NOISE_BITS = 62
 NOISE_LIMIT = 2**NOISE_BITS
@@ -265,7 +266,7 @@ def add_noise(exact: Ints, noise: Ints) -> Ints:
         return total
 
 
-def blurred(values: Ints, asked: Ints, noise: Callable[[Ints], Ints], scratch: Scratch) -> Ints:
+def blurred(values: Ints, asked: Ints, noise: Callable[[Part], Ints], scratch: Scratch) -> Ints:
     """`values` plus noise for the groups asked for; 0 for others.
 
     `noise` makes that of some of them, which is used up.
@@ -273,13 +274,23 @@ def blurred(values: Ints, asked: Ints, noise: Callable[[Ints], Ints], scratch: S
     noisy = np.zeros(len(values), dtype=np.int64)
     held = scratch.integers(min(len(asked), _PART))
     for at in parts(asked):
-        exact = held[: len(at)]
-        np.take(values, at, out=exact, mode="clip")  # any other mode makes a copy
+        exact = held[: many(at)]
+        if isinstance(at, slice):
+            exact[:] = values[at]
+        else:
+            np.take(values, at, out=exact, mode="clip")  # any other mode makes a copy
         noisy[at] = add_noise(exact, noise(at))
     return noisy
 
 
-def parts(groups: Ints) -> Iterator[Ints]:
+def parts(groups: Ints) -> Iterator[Part]:
     """Groups, so many at once that what is computed of them stays in the processor's cache."""
     for start in range(0, len(groups), _PART):
-        yield groups[start : start + _PART]
+        part = groups[start : start + _PART]
+        first, last = int(part[0]), int(part[-1])
+        yield slice(first, last + 1) if last - first == len(part) - 1 else part
+
+
+def many(part: Part) -> int:
+    """How many groups a part has."""
+    return part.stop - part.start if isinstance(part, slice) else len(part)

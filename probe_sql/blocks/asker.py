@@ -98,5 +98,5 @@ def outline(
     )
     sandbox.close()
     blocks = tuple((step.name, explained(step.asked)) for step in program.steps if step.leads)
-    lines = lineage(script.outer, tables(program), summable(program))
+    lines = lineage(program.script.outer, tables(program), summable(program))
     return Outline(program, blocks, lines)

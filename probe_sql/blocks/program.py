@@ -18,6 +18,7 @@ from probe_sql.plan.plan import Plan, plan_bound
 from probe_sql.plan.tally import Engine
 from probe_sql.policy.model import PublicTable
 from probe_sql.policy.policy import Policy
+from probe_sql.sql.beside import beside
 from probe_sql.sql.bind import bind
 from probe_sql.sql.bound import Call
 from probe_sql.sql.fill import Given, filled, stand_in
@@ -49,6 +50,13 @@ class Step:
     def named(self) -> tuple[str, ...]:
         """The names that its SELECT list gives."""
         return tuple(output.name for output in self.plan.query.listed)
+
+    @property
+    def single(self) -> bool:
+        """Whether it releases one value, in one row."""
+        query = self.plan.query
+        whole = self.plan.verdict and query.limit is None and query.offset == 0
+        return bool(whole) and not query.keys and query.shown == 1
 
     @property
     def leads(self) -> bool:
@@ -168,6 +176,8 @@ class _Preparation:
             steps = self._shared(self._steps(divided, first=False), sharing)
         names = [o.name for step in steps for o in step.plan.query.listed if o.aggregate]
         check_margins(self.script, self.arguments, names)
+        values = {s.block.table: s.columns[0].name for s in steps if s.single}
+        self.script = replace(self.script, outer=beside(self.script.outer, values))
         return Program(
             self.script,
             self.policy,

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.policy import Policy
+from probe_sql.sql.beside import named
 from probe_sql.sql.copying import copied
 from probe_sql.sql.grouping_sets import SET
 from probe_sql.sql.peel import has_parts_around, peeled
@@ -31,8 +32,10 @@ from probe_sql.sql.script import (
     aggregates,
     everything_of,
     holds_block,
+    put_instead,
     sources_of,
     subqueries_of,
+    table_as,
     within,
 )
 from probe_sql.sql.text import Text
@@ -111,6 +114,7 @@ class _Splitter:
         self._attach_clauses()
         outer = part.tree if root is None else everything_of(root.table)
         assert outer is not None
+        outer = named(outer, self._text.tree, self._source)
         blocks, public, said = tuple(self._blocks), tuple(self._public), self._text
         asked = said.options, said.option_spans, said.explain, said.verbose
         return Script(self._source, blocks, outer, public, *asked)
@@ -339,7 +343,7 @@ class _Splitter:
                 return
             name = exp.to_identifier(part.block.table)
             alias = item.args.get("alias") or exp.TableAlias(this=name)
-            _replace(item, _table(part.block.table, alias))
+            put_instead(item, table_as(part.block.table, alias))
             return
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             return
@@ -354,7 +358,7 @@ class _Splitter:
             item.set("this", exp.to_identifier(part.block.table))
             item.set("alias", alias)
         elif inline:
-            _replace(item, exp.Subquery(this=self._again(cte).tree, alias=alias))
+            put_instead(item, exp.Subquery(this=self._again(cte).tree, alias=alias))
 
     def _outside_expression(self, query: exp.Query, env: _Env, inline: bool) -> None:
         """A subquery in an expression of a SELECT that is outside."""
@@ -381,14 +385,14 @@ class _Splitter:
             alias = item.args.get("alias") if cte is None else cte.alias_at(item)
             hole = self._new_hole("table", everything_of(part.block.table), item, part.block.number)
             alias = alias or exp.TableAlias(this=exp.to_identifier(part.block.table))
-            _replace(item, self._at(_table(hole.name, alias), item))
+            put_instead(item, self._at(table_as(hole.name, alias), item))
             return (hole,)
         if cte is None:
             return ()
         again = self._again(cte)
         if again.kind == "outside" and holds_block(again.tree):
             raise self._not_a_block(item)
-        _replace(item, exp.Subquery(this=again.tree, alias=cte.alias_at(item)))
+        put_instead(item, exp.Subquery(this=again.tree, alias=cte.alias_at(item)))
         return again.holes
 
     def _not_a_block(self, item: exp.Expr) -> Refused:
@@ -438,13 +442,3 @@ class _Splitter:
         if span is not None:
             node.meta.update(start=span.start, end=span.end - 1)
         return node
-
-
-def _table(name: str, alias: exp.Expr) -> exp.Table:
-    return exp.Table(this=exp.to_identifier(name), alias=alias.copy())
-
-
-def _replace(item: exp.Expr, new: exp.Expr) -> None:
-    """Put a node in the place of one of FROM, with the joins that hang on it."""
-    new.set("joins", item.args.get("joins"))
-    item.replace(new)

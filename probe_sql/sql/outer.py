@@ -204,11 +204,16 @@ def _refused(what: str, close: str | None, at: exp.Expr | None, source: Source) 
 def shown_outer(query: exp.Query, names: Mapping[str, str]) -> str:
     """The SQL around the blocks for people, with the blocks by their names."""
     tree = query.copy()
+    shown = {
+        table: exp.to_identifier(name, quoted=not name.replace("_", "a").isalnum())
+        for table, name in names.items()
+    }
     for table in list(tree.find_all(exp.Table)):
         if table.name in names:
-            name = names[table.name]
-            alias = None if table.alias.lower() == name.lower() else table.args.get("alias")
-            quoted = not name.replace("_", "a").isalnum()
-            table.set("this", exp.to_identifier(name, quoted=quoted))
-            table.set("alias", alias)
+            same = table.alias.lower() == names[table.name].lower()
+            table.set("alias", None if same else table.args.get("alias"))
+            table.set("this", shown[table.name].copy())
+    for column in list(tree.find_all(exp.Column)):
+        if column.table in names:
+            column.set("table", shown[column.table].copy())
     return tree.sql(dialect="duckdb", comments=False, pretty=True)

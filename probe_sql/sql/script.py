@@ -91,6 +91,17 @@ def everything_of(table: str) -> exp.Select:
     )
 
 
+def table_as(name: str, alias: exp.Expr) -> exp.Table:
+    """A table of FROM by another name."""
+    return exp.Table(this=exp.to_identifier(name), alias=alias.copy())
+
+
+def put_instead(item: exp.Expr, new: exp.Expr) -> None:
+    """Put a node in the place of one of FROM, with the joins that hang on it."""
+    new.set("joins", item.args.get("joins"))
+    item.replace(new)
+
+
 def holds_block(query: exp.Query | None) -> bool:
     """Whether a query reads what a block released."""
     assert query is not None

@@ -53,10 +53,10 @@ class Ahead:
         rates = self._rates[ends].reshape(-1, *[1] * x.ndim)
         step = math.ceil(x.shape[-1] / SAMPLE) | 1  # odd: the halves stay what they are
         view = _View(self._levels[number], x[..., ::step], rates)
-        going = view.clear(view.undecided())
-        if self._promises and going.any():
-            above = [view.clear(view.beyond(promise)) for promise in self._promises]
-            going &= np.logical_or.reduce(above)
+        above = [view.clear(view.beyond(promise)) for promise in self._promises]
+        going: Mask = np.logical_or.reduce(above) if above else np.array(True)
+        if going.any():
+            going = going & view.clear(view.undecided())
         for end, goes in zip(ends, going, strict=True):
             found = np.where(goes, end, found)
         return found

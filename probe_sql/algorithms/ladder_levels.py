@@ -140,21 +140,14 @@ class Level:
     @property
     def on_the_line(self) -> float:
         """a(0): the chance to live of a group that lacks one row; no false group has a larger."""
-        return _on_the_line(self.rate, self.miss)
+        return float(on_the_line(self.rate, self.miss))
 
 
-def on_the_line(rate: float, miss: Floats) -> Floats:
-    """a(0) at a rate, for the miss probability of each group."""
+def on_the_line(rate: float, miss: float | Floats) -> Floats:
+    """a(0) at a rate, for one miss probability or that of each group."""
     p = math.exp(-rate)
-    fine = p * (1 - miss)
-    chance: Floats = np.where(p <= miss, fine, np.maximum(1 - miss / max(p, 1e-300), fine))
+    chance: Floats = np.maximum(1 - miss / max(p, 1e-300), p * (1 - miss))
     return chance
-
-
-@lru_cache(maxsize=4096)
-def _on_the_line(rate: float, miss: float) -> float:
-    """a(0) at a rate for one miss probability; a walk asks for it some five times a level."""
-    return float(on_the_line(rate, np.array(miss)))
 
 
 def living_at(rate: float, miss: Floats, x: Ints) -> Floats:

@@ -18,7 +18,7 @@ from probe_sql.algorithms.ladder_weights import Promise
 from probe_sql.measuring import Floats, Ints, Mask
 
 LEAPS = (16, 8, 4, 2)
-SAMPLE = 1024  # numbers that are looked at, at most
+SAMPLE = 4096  # numbers that are looked at, at most
 SURE = 1.5  # standard errors
 
 

@@ -90,8 +90,8 @@ def _check(name: str, source: Any) -> Report:
     if problems:
         return Report(name, with_lines(dict.fromkeys(problems), text), None)
     report = Report(name, (), policy.with_types(schemas))
-    advice = (*judge(policy.with_types(schemas), schemas, text), *_remarked(source, policy, text))
-    report = replace(report, advice=advice)
+    advice = [*judge(policy.with_types(schemas), schemas, text), *_remarked(source, policy, text)]
+    report = replace(report, advice=tuple(sorted(advice, key=lambda one: one.line or 0)))
     try:
         path, identity = ledger_path(source, policy, None)
     except InterfaceError:  # whoever connects names one

@@ -32,6 +32,8 @@ text-align:left;background:none;white-space:nowrap;color:inherit;font-weight:400
 .psql .d{fill:#12907b;stroke:#12907b;stroke-width:1.6}
 .psql .doubt .b{fill:#b8740c}.psql .doubt .e{stroke:#b8740c}
 .psql .doubt .d{fill:none;stroke:#b8740c}
+.psql .plain .b{fill:currentColor;opacity:.15}.psql .plain .e{stroke:currentColor}
+.psql .plain .d{fill:currentColor;stroke:currentColor}
 .psql .t{stroke:currentColor;stroke-width:1.5}
 .psql .t2,.psql .g{stroke:currentColor;stroke-width:1;opacity:.35}
 .psql .all{fill:currentColor;opacity:.12}.psql .out{fill:currentColor;opacity:.6}

@@ -14,7 +14,7 @@ from probe_sql.answer.values import Answer
 from probe_sql.database import Database, ledger_path
 from probe_sql.errors import Refused
 from probe_sql.ledger import Ledger
-from probe_sql.owner import build_demo
+from probe_sql.owner import DEMO_QUERY, build_demo
 from probe_sql.plan.explain import Explanation
 from probe_sql.policy import load_policy
 from probe_sql.session import Connection
@@ -109,6 +109,21 @@ def test_the_plan_of_the_tutorial_is_free(clinic: Path, tmp_path: Path) -> None:
     with seeded(clinic, tmp_path, 0) as db:
         assert isinstance(db.sql(query), Explanation)
         assert db.budget.spent == 0
+
+
+def test_the_query_of_the_readme_behaves(clinic: Path, tmp_path: Path) -> None:
+    """Asked anew it is answered each time, lists the same groups, and costs about the same."""
+    answers = []
+    for seed in range(8):
+        with seeded(clinic, tmp_path, seed) as db:
+            answer = db.sql(DEMO_QUERY)
+        assert isinstance(answer, Answer)
+        answers.append(answer)
+    assert {answer.status for answer in answers} == {"answered"}
+    assert len({tuple(row[0] for row in answer.rows) for answer in answers}) == 1
+    costs = [answer.privacy.epsilon for answer in answers]
+    assert max(costs) < 0.4
+    assert max(costs) < 4 * min(costs)
 
 
 def test_a_group_on_the_line_stops_nobody_and_a_denial_names_what_works(

@@ -97,8 +97,8 @@ def _over_time(answer: Content, axes: Any, column: int, key: int, known: list[in
 
 
 def _look(answer: Content, index: int) -> tuple[str, str]:
-    mark = answer.marks[index] if answer.marks else "certain"
-    colour = _COLOURS[mark]
+    mark = answer.marks[index] if answer.marks else None
+    colour = "0.35" if mark is None else _COLOURS[mark]
     return colour, "none" if mark == "possible" else colour
 
 

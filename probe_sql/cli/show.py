@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import date, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TextIO
@@ -98,9 +99,11 @@ def show_explanation(
         lines = str(explanation).split("\n")
     else:
         room = width(stream) if is_terminal(stream) else 80
-        lines = brief(explanation, left, room, glyphs(stream).epsilon)
+        signs = glyphs(stream)
+        lines = brief(explanation, left, room, signs.epsilon)
+        lines = [line.translate(signs.drawn) for line in lines]
     for line in lines:
-        long = line.startswith(("promise ", "notice ")) if whole else "█" not in line
+        long = line.startswith(("promise ", "notice ")) if whole else line[-1:] not in "█#"
         stream.write((wrap(line, stream, " " * 12 if whole else "") if long else line) + "\n")
 
 
@@ -182,8 +185,13 @@ def show_ledger(entries: tuple[Entry, ...], form: str, stream: TextIO) -> None:
     if form == "table" and is_terminal(stream):
         stream.writelines(f"{line}\n" for line in _ledger_lines(entries, stream))
         return
-    rows = [_line(entry, form == "csv") for entry in entries]
-    show_grid(Grid.of(columns, rows), form, stream)
+    grid = Grid.of(columns, [_line(entry, form == "csv") for entry in entries])
+    at = columns.index("epsilon")
+    shown = [
+        [*line[:at], price(entry.charged), limit(entry.reserved), *line[at + 2 :]]
+        for entry, line in zip(entries, grid.shown, strict=True)
+    ]
+    show_grid(replace(grid, shown=shown), form, stream)
 
 
 def _ledger_lines(entries: tuple[Entry, ...], stream: TextIO) -> list[str]:

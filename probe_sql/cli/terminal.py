@@ -246,6 +246,12 @@ class Glyphs:
     cut: str = "…"
     here: str = "→"
 
+    @property
+    def drawn(self) -> dict[int, str]:
+        """What stands for the signs of a tree and a curve, by these."""
+        tree = {"├": self.line, "└": "`", "─": self.margin} if self.line == "|" else {}
+        return str.maketrans({**tree, "│": self.line, "█": self.full, "→": self.here})
+
 
 UNICODE = Glyphs()
 ASCII = Glyphs("eps", "*", "o", "=", "-", "|", "#", ".", "~", ">")

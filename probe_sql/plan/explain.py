@@ -330,7 +330,7 @@ def _options_text(plan: Plan) -> str:
         for name, bound in bounds.items()
         if bound is not None
     ]
-    return ", ".join([plan.algorithm, *asked, f"epsilon at most {limit(a.epsilon)}"])
+    return ", ".join([plan.algorithm, *asked, f"epsilon at most {a.epsilon:g}"])
 
 
 def card_parts(explanation: Explanation) -> dict[str, Any]:
@@ -440,7 +440,7 @@ def _cost_lines(explanation: Explanation) -> list[str]:
     whom = "" if plan.caps.column is None else f", for one {plan.caps.column}"
     lines.append(f"            at most epsilon {limit(explanation.epsilon_worst)} is charged{whom}")
     lines.append(
-        f"            a scan costs at least {limit(plan.least.epsilon)}, and"
-        f" {limit(plan.failure.epsilon)} if it fails or is cancelled"
+        f"            a scan costs at least {plan.least.epsilon:.4g}, and"
+        f" {plan.failure.epsilon:.4g} if it fails or is cancelled"
     )
     return lines

@@ -144,3 +144,11 @@ def test_an_answer_is_drawn_with_its_margins_and_lines() -> None:
     pyplot.close("all")
     with pytest.raises(InterfaceError, match="nothing to draw"):
         Answer(("ward",), (("A",),), ((None,),), PRIVACY).plot()
+
+
+def test_colour_says_how_sure_one_is_and_nothing_else() -> None:
+    """Values of which none is in doubt have the colour of the text."""
+    plain, marked = made(2)._repr_html_(), made(2, marks=("certain", "certain"))._repr_html_()
+    assert plain.count('class="plain"') == 2
+    assert ".psql .plain .b{fill:currentColor" in plain
+    assert marked.count('class="sure"') == 2

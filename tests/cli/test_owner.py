@@ -155,6 +155,8 @@ def test_an_owner_who_moved_the_database_takes_its_ledger_over(clinic: Path, run
     ended = run("ledger", moved, "--adopt")
     assert (ended.code, ended.err) == (0, "The ledger was taken over.\n")
     assert STEADY in ended.out
+    assert f"{spent:.3f}" in ended.out
+    assert str(spent) not in ended.out  # people read three decimals
     assert json.loads(run("budget", moved, "--format", "json").out)["spent"] == spent > 0
 
 

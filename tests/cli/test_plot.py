@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 import math
 import random
+import re
 
 import pytest
 
 from probe_sql.answer import Answer, Privacy
 from probe_sql.answer.content import Line
 from probe_sql.cli.plot import answer_lines
+from probe_sql.cli.show import show_explanation
 from probe_sql.cli.terminal import ASCII, glyphs, meter
 from probe_sql.errors import Span, SqlError
 from probe_sql.loss import Loss
+from probe_sql.session import explain_only
 from probe_sql.text import limit, number, price, with_margin
+from tests.examples.clinic import POLICY
 
 
 class Screen(io.StringIO):
@@ -95,6 +99,21 @@ def test_an_encoding_without_the_signs_gets_others(monkeypatch: pytest.MonkeyPat
     drawn = [line.replace("±", "+-") for line in answer_lines(answer(), screen)]
     assert all(line.isascii() for line in drawn)
     assert drawn[2].startswith("o hepatitis A")
+
+
+def test_an_encoding_without_the_signs_gets_a_tree_and_a_curve_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    sql = "SELECT disease FROM patients GROUP BY disease HAVING count(*) > 500 OR avg(age) < 5"
+    explanation = explain_only(sql, POLICY, epsilon=0.1)
+    screen = Screen("ascii")
+    show_explanation(explanation, "table", screen)
+    text = screen.getvalue()
+    assert text.isascii()
+    assert "|- count(*) > 500" in text
+    assert "`- avg(age) < 5" in text
+    assert re.search(r"> eps 0\.1 +47 rows #", text)
 
 
 def test_a_meter_shows_whatever_is_not_nothing() -> None:

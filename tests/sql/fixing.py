@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -37,18 +37,18 @@ class Place:
         return f"{self.file}: {self.text}"
 
 
-def files() -> Iterator[Path]:
+def files(rooms: Sequence[str] = ROOMS) -> Iterator[Path]:
     """The sources of the rooms."""
-    for room in ROOMS:
+    for room in rooms:
         path = PACKAGE / room
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 @cache
-def places() -> tuple[Place, ...]:
+def places(rooms: Sequence[str] = ROOMS) -> tuple[Place, ...]:
     """Every call with a `fix` or an `instead`, inner ones after those around them."""
     found: dict[tuple[str, int, int], Place] = {}
-    for path in files():
+    for path in files(rooms):
         name = path.relative_to(PACKAGE).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):
@@ -78,6 +78,22 @@ def watched() -> Iterator[None]:
 
     with patch.object(ProbeError, "__init__", watching):
         yield
+
+
+@contextmanager
+def gathered(rooms: Sequence[str]) -> Iterator[set[str]]:
+    """The keys of the places in these rooms at which errors are built, in any thread."""
+    plain, found = ProbeError.__init__, set[str]()
+
+    def gathering(self: ProbeError, *args: Any, **kwargs: Any) -> None:
+        plain(self, *args, **kwargs)
+        for file, line in _frames(sys._getframe(1)):
+            for one in places(rooms):
+                if one.file == file and one.first <= line <= one.last:
+                    found.add(one.key)
+
+    with patch.object(ProbeError, "__init__", gathering):
+        yield found
 
 
 def _frames(frame: FrameType | None) -> Iterator[tuple[str, int]]:

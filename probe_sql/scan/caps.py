@@ -21,7 +21,7 @@ from probe_sql.policy.model import Unit
 from probe_sql.scan.places import WORKED_OUT, held
 from probe_sql.scan.rows import SALT, key_value, net
 from probe_sql.sql import build
-from probe_sql.sql.scalar import integer_literal
+from probe_sql.sql.build import integer_literal
 from probe_sql.text import normal_name
 
 _NUMBER = "probe_sql_row_number"

@@ -18,7 +18,7 @@ from probe_sql.policy.keys import DateKeys, IntegerKeys, KeySet, ListKeys, Table
 from probe_sql.scan.lookup import group_lookups
 from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey
-from probe_sql.sql.scalar import cast_to, double_literal, integer_literal, paren, try_cast_to
+from probe_sql.sql.build import cast_to, double_literal, integer_literal, paren, try_cast_to
 from probe_sql.text import normal_name
 from probe_sql.types import Kind, SqlType
 

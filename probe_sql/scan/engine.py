@@ -26,7 +26,7 @@ from probe_sql.scan.render import (
 from probe_sql.scan.rows import steps_of
 from probe_sql.scan.translate import Translator
 from probe_sql.sql import build
-from probe_sql.sql.scalar import integer_literal
+from probe_sql.sql.build import integer_literal
 from probe_sql.types import BIGINT, SqlType
 
 DOMAIN = "probe_sql_domain"

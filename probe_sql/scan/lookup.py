@@ -14,10 +14,11 @@ from sqlglot import exp
 from probe_sql.scan.rows import net
 from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey
+from probe_sql.sql.build import cast_to, paren, try_cast_to
 from probe_sql.sql.joins import Join
 from probe_sql.sql.keys import determined_joins
 from probe_sql.sql.relation import Relation
-from probe_sql.sql.scalar import HUGEINT, Scalar, cast_to, paren, try_cast_to
+from probe_sql.sql.scalar import HUGEINT, Scalar
 from probe_sql.text import normal_name
 from probe_sql.types import TIMESTAMP, Kind, SqlType, parse_type
 

@@ -17,7 +17,7 @@ from probe_sql.plan.tally import Scan
 from probe_sql.policy.keys import DateKeys, IntegerKeys, ListKeys
 from probe_sql.sql import build
 from probe_sql.sql.bound import GroupKey
-from probe_sql.sql.scalar import cast_to, integer_literal, try_cast_to
+from probe_sql.sql.build import cast_to, integer_literal, try_cast_to
 
 WORKED_OUT = "probe_sql_worked_out"  # stands for the name of a domain that is never built
 LIST = "probe_sql_keys_"  # with the key's number: the relation of its list, `o` and `k<number>`

@@ -27,15 +27,9 @@ from probe_sql.scan.lookup import group_lookups, lookup
 from probe_sql.scan.places import WORKED_OUT, list_joins, place
 from probe_sql.scan.rows import aggregates, net, quotient
 from probe_sql.sql import build
+from probe_sql.sql.build import cast_to, double_literal, integer_literal, paren, try_cast_to
 from probe_sql.sql.keys import replace_keys
-from probe_sql.sql.scalar import (
-    Scalar,
-    cast_to,
-    double_literal,
-    integer_literal,
-    paren,
-    try_cast_to,
-)
+from probe_sql.sql.scalar import Scalar
 from probe_sql.types import Kind
 
 

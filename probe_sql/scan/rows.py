@@ -25,8 +25,9 @@ from probe_sql.errors import InternalError
 from probe_sql.plan.tally import Scan, Tally
 from probe_sql.plan.weights import INTEGER_LIMIT
 from probe_sql.sql import build
+from probe_sql.sql.build import cast_to, double_literal, integer_literal, paren
 from probe_sql.sql.ranges import noted
-from probe_sql.sql.scalar import Scalar, cast_to, double_literal, integer_literal, paren
+from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.scope import BARE
 from probe_sql.types import BIGINT, BOOLEAN, DOUBLE, Kind, SqlType
 

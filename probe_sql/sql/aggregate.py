@@ -21,6 +21,7 @@ from probe_sql.sql.bound import (
     Truth,
     Value,
 )
+from probe_sql.sql.build import paren
 from probe_sql.sql.casts import as_count
 from probe_sql.sql.copying import copied
 from probe_sql.sql.doubt import is_doubt
@@ -28,7 +29,7 @@ from probe_sql.sql.expression import Expressions, Scope
 from probe_sql.sql.functions.aggregates import AGGREGATES, HINTS
 from probe_sql.sql.functions.arguments import require
 from probe_sql.sql.rounded import MIRROR, asked, rounding, without_nullif
-from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
+from probe_sql.sql.scalar import Scalar, numeric, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_parts, null_test
 from probe_sql.text import normal_name
@@ -341,8 +342,7 @@ class Aggregates:
         argument = self._argument(inner, clamped=False)
         if not argument.nullable:
             return Call("count", None, condition, None, text, span)
-        words = text_of(inner)
-        return Call("count", argument, condition, None, text, span, argument, words)
+        return Call("count", argument, condition, None, text, span, argument, text_of(inner))
 
     def _within_group(
         self, node: exp.WithinGroup, condition: Scalar | None, span: Span | None

@@ -9,15 +9,14 @@ from typing import Any
 from sqlglot import exp
 
 from probe_sql.errors import Refused, Span, SqlError
+from probe_sql.sql.build import cast_to, double_literal
 from probe_sql.sql.ranges import noted
 from probe_sql.sql.scalar import (
     HUGEINT,
     Scalar,
     as_decimal,
     as_double,
-    cast_to,
     constant_of,
-    double_literal,
     faithful,
     fraction_gcd,
     greater,

@@ -1,13 +1,30 @@
-"""Small builders of SQL trees: they neither parse text nor copy, so rendering stays cheap."""
+"""Small builders of SQL trees, for bound expressions and for the statements of every engine.
+
+None parses text, but for the names of types, once each. What is made of an operand copies it;
+statements take their parts as they are, so that rendering stays cheap.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
 
 from sqlglot import exp
 
-from probe_sql.sql.scalar import integer_literal
-from probe_sql.sql.type_nodes import data_type
+from probe_sql.sql.copying import copied
+
+BIGINT_LIMIT = 2**63 - 1
+
+
+@lru_cache(maxsize=512)
+def _known(name: str, dialect: str) -> exp.DataType:
+    return exp.DataType.build(name, dialect=dialect)
+
+
+def data_type(name: str, dialect: str = "duckdb") -> exp.DataType:
+    """Make a node of a type, by its name in a dialect."""
+    return copied(_known(name, dialect))
 
 
 def name(text: str, quoted: bool = False) -> exp.Identifier:
@@ -105,6 +122,12 @@ def case(*branches: tuple[exp.Expr, exp.Expr], default: exp.Expr | None = None) 
     return exp.Case(ifs=ifs, default=default)
 
 
+def paren(node: exp.Expr) -> exp.Expr:
+    """A copy of a node that can stand as an operand."""
+    joins = isinstance(node, exp.Binary | exp.Unary | exp.Between | exp.In | exp.Case | exp.Is)
+    return exp.Paren(this=copied(node)) if joins else copied(node)
+
+
 def operand(node: exp.Expr) -> exp.Expr:
     """A copy that can stand beside an operator."""
     copy = node.copy()
@@ -134,9 +157,29 @@ def text(value: str) -> exp.Expr:
     return exp.Literal.string(value)
 
 
-def cast(node: exp.Expr, name: str, dialect: str = "duckdb") -> exp.Expr:
+def integer_literal(value: int) -> exp.Expr:
+    """An integer as SQL where no row's value meets it: a digit count, a constant bound.
+
+    Beyond 64 bits it is cast so that no parser reads it as a float.
+    """
+    literal: exp.Expr = exp.Literal.number(str(abs(value)))
+    if abs(value) > BIGINT_LIMIT:
+        literal = cast_to(exp.Literal.string(str(abs(value))), "HUGEINT")
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def double_literal(value: Fraction) -> exp.Expr:
+    """A public number as the DOUBLE nearest to it."""
+    return cast_to(exp.Literal.string(repr(float(value))), "DOUBLE")
+
+
+def cast_to(node: exp.Expr, name: str, dialect: str = "duckdb") -> exp.Expr:
     """CAST(node AS name), for what always fits; the name is one of the dialect."""
-    return exp.Cast(this=node, to=data_type(name, dialect))
+    return exp.Cast(this=copied(node), to=data_type(name, dialect))
+
+
+def try_cast_to(node: exp.Expr, name: str) -> exp.Expr:
+    return exp.TryCast(this=copied(node), to=data_type(name), requires_string=False)
 
 
 def whole(node: exp.Expr) -> int:

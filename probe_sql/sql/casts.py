@@ -6,17 +6,9 @@ import math
 from fractions import Fraction
 
 from probe_sql.errors import Refused, Span
+from probe_sql.sql.build import cast_to, try_cast_to
 from probe_sql.sql.literals import coerce
-from probe_sql.sql.scalar import (
-    Scalar,
-    cast_to,
-    constant_of,
-    decimal_limits,
-    outward,
-    stepped,
-    try_cast_to,
-    within,
-)
+from probe_sql.sql.scalar import Scalar, constant_of, decimal_limits, outward, stepped, within
 from probe_sql.types import BIGINT, DOUBLE, Kind, parse_type
 
 _CASTS = {

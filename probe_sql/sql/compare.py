@@ -9,6 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
+from probe_sql.sql.build import paren, try_cast_to
 from probe_sql.sql.literals import coerce, moment
 from probe_sql.sql.scalar import (
     Scalar,
@@ -18,10 +19,8 @@ from probe_sql.sql.scalar import (
     decimal_limits,
     literal,
     nullable_as,
-    paren,
     plain_timestamp,
     predicate,
-    try_cast_to,
 )
 from probe_sql.types import DATE, TIMESTAMP, Kind, SqlType
 

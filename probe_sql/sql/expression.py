@@ -15,6 +15,7 @@ from sqlglot import exp
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals, moments
 from probe_sql.sql.arithmetic import arithmetic, divide, integer_divide, negate, small_power
+from probe_sql.sql.build import paren
 from probe_sql.sql.casts import cast
 from probe_sql.sql.choice import choice, coalesced
 from probe_sql.sql.compare import compare, membership
@@ -22,7 +23,7 @@ from probe_sql.sql.functions import FUNCTIONS, apply_function
 from probe_sql.sql.functions.arguments import constant_text, require
 from probe_sql.sql.functions.row import Row
 from probe_sql.sql.functions.text import joined
-from probe_sql.sql.scalar import Scalar, numeric, paren, predicate
+from probe_sql.sql.scalar import Scalar, numeric, predicate
 from probe_sql.sql.source import Source
 from probe_sql.sql.unsupported import check_copies, check_parts, unknown
 from probe_sql.sql.widths import width_bucket

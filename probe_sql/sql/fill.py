@@ -21,7 +21,7 @@ from sqlglot import exp
 from probe_sql.errors import ProbeError, Refused, Span, SqlError
 from probe_sql.policy.model import Column, PublicTable
 from probe_sql.sql import build
-from probe_sql.sql.scalar import cast_to
+from probe_sql.sql.build import cast_to
 from probe_sql.sql.scope import ReleasedTable
 from probe_sql.sql.script import Block, Hole
 from probe_sql.sql.source import Source

@@ -15,13 +15,14 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.buckets import binned, bucketed, labelled, no_keys
+from probe_sql.sql.build import cast_to
 from probe_sql.sql.canonical import expression
 from probe_sql.sql.compare import joinable
 from probe_sql.sql.copying import copied
 from probe_sql.sql.expression import Expressions
 from probe_sql.sql.joins import Join
 from probe_sql.sql.relation import Relation
-from probe_sql.sql.scalar import UNKNOWN, Scalar, cast_to
+from probe_sql.sql.scalar import UNKNOWN, Scalar
 from probe_sql.sql.scope import FromScope
 from probe_sql.sql.source import Source
 from probe_sql.text import normal_name

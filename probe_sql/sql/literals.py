@@ -10,7 +10,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
-from probe_sql.sql.scalar import HUGEINT, Scalar, cast_to, constant_of, faithful
+from probe_sql.sql.build import cast_to
+from probe_sql.sql.scalar import HUGEINT, Scalar, constant_of, faithful
 from probe_sql.types import (
     BIGINT,
     BOOLEAN,

@@ -17,7 +17,8 @@ from sqlglot import exp
 
 from probe_sql.periods import DAY, Span, as_moment, first_of, following
 from probe_sql.sql import build
-from probe_sql.sql.scalar import Scalar, cast_to
+from probe_sql.sql.build import cast_to
+from probe_sql.sql.scalar import Scalar
 from probe_sql.types import BOOLEAN
 
 _TICK = timedelta(microseconds=1)

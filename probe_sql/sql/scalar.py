@@ -16,14 +16,13 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
+from probe_sql.sql.build import BIGINT_LIMIT, cast_to, double_literal, paren, try_cast_to
 from probe_sql.sql.canonical import expression
 from probe_sql.sql.copying import copied
-from probe_sql.sql.type_nodes import data_type
 from probe_sql.types import BOOLEAN, DOUBLE, Kind, SqlType, parse_type
 
 UNKNOWN = SqlType(Kind.OTHER, "UNKNOWN")
 HUGEINT = parse_type("HUGEINT")
-_BIGINT_LIMIT = 2**63 - 1
 _HUGE_LIMIT = 2**126
 _CONVERTED = 2**49  # one part in so many: the error of converting a number to DOUBLE
 
@@ -115,12 +114,6 @@ def stepped(value: Scalar) -> Scalar:
     return value
 
 
-def paren(node: exp.Expr) -> exp.Expr:
-    """A copy of a node that can stand as an operand."""
-    joins = isinstance(node, exp.Binary | exp.Unary | exp.Between | exp.In | exp.Case | exp.Is)
-    return exp.Paren(this=copied(node)) if joins else copied(node)
-
-
 def literal(value: Fraction, type_: SqlType) -> exp.Expr:
     """A public number as a literal of the type that the plan gives it, which must hold it.
 
@@ -156,30 +149,6 @@ def constant_of(value: Fraction, type_: SqlType, span: Span | None = None) -> Sc
     )
 
 
-def integer_literal(value: int) -> exp.Expr:
-    """An integer as SQL where no row's value meets it: a digit count, a constant bound.
-
-    Beyond 64 bits it is cast so that no parser reads it as a float.
-    """
-    literal: exp.Expr = exp.Literal.number(str(abs(value)))
-    if abs(value) > _BIGINT_LIMIT:
-        literal = cast_to(exp.Literal.string(str(abs(value))), "HUGEINT")
-    return exp.Neg(this=literal) if value < 0 else literal
-
-
-def double_literal(value: Fraction) -> exp.Expr:
-    """A public number as the DOUBLE nearest to it."""
-    return cast_to(exp.Literal.string(repr(float(value))), "DOUBLE")
-
-
-def cast_to(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.Cast(this=copied(node), to=data_type(name))
-
-
-def try_cast_to(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.TryCast(this=copied(node), to=data_type(name), requires_string=False)
-
-
 def plain_timestamp(value: Scalar) -> exp.Expr:
     """A date or timestamp as TIMESTAMP; NULL beyond its range.
 
@@ -201,7 +170,7 @@ def as_double(value: Scalar) -> exp.Expr:
 def integer_type(low: Fraction | None, high: Fraction | None) -> SqlType | None:
     if low is None or high is None:
         return None
-    if low >= -_BIGINT_LIMIT and high <= _BIGINT_LIMIT:
+    if low >= -BIGINT_LIMIT and high <= BIGINT_LIMIT:
         return parse_type("BIGINT")
     if low >= -_HUGE_LIMIT and high <= _HUGE_LIMIT:
         return HUGEINT

@@ -25,9 +25,10 @@ from probe_sql.errors import ProbeError
 from probe_sql.plan.weights import integer_bounds
 from probe_sql.policy import parse_policy
 from probe_sql.policy.model import Column
+from probe_sql.sql.build import paren
 from probe_sql.sql.compare import compare, joinable
 from probe_sql.sql.expression import Expressions
-from probe_sql.sql.scalar import Scalar, paren, predicate
+from probe_sql.sql.scalar import Scalar, predicate
 from probe_sql.sql.scope import FromScope, Named, column_scalar
 from probe_sql.sql.source import Source
 from probe_sql.types import Kind, parse_type

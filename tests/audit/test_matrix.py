@@ -11,7 +11,7 @@ import pytest
 from sqlglot import exp
 
 from probe_sql.errors import Span
-from probe_sql.sql import expression, scalar
+from probe_sql.sql import build, expression, scalar
 from probe_sql.sql.arithmetic import small_power
 from probe_sql.sql.functions import FUNCTIONS
 from probe_sql.sql.functions.row import from_to
@@ -121,7 +121,7 @@ def test_it_sees_literals_of_the_databases_own_type(
 
     def bare(value: Fraction, type_: SqlType) -> exp.Expr:
         if type_.kind is Kind.INTEGER:
-            return scalar.integer_literal(int(value))
+            return build.integer_literal(int(value))
         return typed(value, type_)
 
     monkeypatch.setattr(scalar, "literal", bare)

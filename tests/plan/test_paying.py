@@ -20,8 +20,8 @@ from probe_sql.policy import Policy, parse_policy
 from probe_sql.sql import build, reach
 from probe_sql.sql.bind import bind_sql
 from probe_sql.sql.bound import BoundQuery
+from probe_sql.sql.build import cast_to
 from probe_sql.sql.reach import Dated, Verdicts
-from probe_sql.sql.scalar import cast_to
 
 FIRST, LAST = date(2024, 1, 10), date(2024, 12, 20)
 POLICY = """

@@ -33,7 +33,7 @@ def type_name(type_: SqlType) -> str:
 
 def cast(node: exp.Expr, name: str) -> exp.Expr:
     """CAST(node AS name), where every value fits."""
-    return build.cast(node, name, "postgres")
+    return build.cast_to(node, name, "postgres")
 
 
 def divided(left: exp.Expr, right: exp.Expr) -> exp.Expr:

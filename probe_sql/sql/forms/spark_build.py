@@ -7,8 +7,7 @@ import re
 from sqlglot import exp
 
 from probe_sql.sql import build
-from probe_sql.sql.build import call, case
-from probe_sql.sql.type_nodes import data_type
+from probe_sql.sql.build import call, case, data_type
 from probe_sql.types import Kind, SqlType, parse_type
 
 # Spark's integers are signed: an unsigned type is held by the next wider one.
@@ -65,7 +64,7 @@ def from_spark(name: str) -> SqlType:
 
 def cast(node: exp.Expr, name: str) -> exp.Expr:
     """`CAST(node AS name)`, for what always fits: Spark raises where it does not."""
-    return build.cast(node, name, "spark")
+    return build.cast_to(node, name, "spark")
 
 
 def try_cast(node: exp.Expr, name: str) -> exp.Expr:

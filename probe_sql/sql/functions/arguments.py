@@ -9,8 +9,9 @@ from fractions import Fraction
 
 from probe_sql.errors import Refused, Span, SqlError
 from probe_sql.sql import literals
+from probe_sql.sql.build import cast_to, integer_literal
 from probe_sql.sql.casts import cast
-from probe_sql.sql.scalar import Scalar, article, cast_to, integer_literal, numeric
+from probe_sql.sql.scalar import Scalar, article, numeric
 from probe_sql.types import TIMESTAMP, VARCHAR, Kind, SqlType
 
 PART_NAMES = {

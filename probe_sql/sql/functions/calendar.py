@@ -10,14 +10,14 @@ from functools import partial
 from sqlglot import exp
 
 from probe_sql.errors import Refused
-from probe_sql.sql.build import call, case, text
+from probe_sql.sql.build import call, case, integer_literal, paren, text
 from probe_sql.sql.casts import cast
 from probe_sql.sql.functions.arguments import MOMENT, Argument, Want
 from probe_sql.sql.functions.row import Row, Values
 from probe_sql.sql.functions.time import REACH, date_diff, date_part
 from probe_sql.sql.literals import moment
 from probe_sql.sql.literals import text as literal
-from probe_sql.sql.scalar import Scalar, integer_literal, paren
+from probe_sql.sql.scalar import Scalar
 from probe_sql.types import BIGINT, VARCHAR, SqlType
 
 DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")

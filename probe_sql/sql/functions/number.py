@@ -9,22 +9,12 @@ from functools import partial
 from sqlglot import exp
 
 from probe_sql.sql.arithmetic import negate
-from probe_sql.sql.build import call
+from probe_sql.sql.build import call, cast_to, double_literal
 from probe_sql.sql.forms import postgres, spark
 from probe_sql.sql.forms.call import named, same
 from probe_sql.sql.functions.arguments import ANY, NUMBER, whole
 from probe_sql.sql.functions.row import Range, Row, Values, from_to
-from probe_sql.sql.scalar import (
-    as_double,
-    cast_to,
-    double_literal,
-    in_type,
-    nullable_as,
-    outward,
-    unify,
-    union,
-    within,
-)
+from probe_sql.sql.scalar import as_double, in_type, nullable_as, outward, unify, union, within
 from probe_sql.types import BIGINT, DOUBLE, Kind, SqlType
 
 

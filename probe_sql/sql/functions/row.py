@@ -14,10 +14,10 @@ from fractions import Fraction
 from sqlglot import exp
 
 from probe_sql.errors import Span, SqlError
-from probe_sql.sql.build import call
+from probe_sql.sql.build import call, paren
 from probe_sql.sql.forms.call import Form, NoForm
 from probe_sql.sql.functions.arguments import Argument, Want, checked
-from probe_sql.sql.scalar import Scalar, paren, stepped
+from probe_sql.sql.scalar import Scalar, stepped
 from probe_sql.sql.unsupported import check_growth
 from probe_sql.types import SqlType
 

@@ -6,12 +6,13 @@ from sqlglot import exp
 
 from probe_sql.errors import Span
 from probe_sql.sql import build
+from probe_sql.sql.build import paren
 from probe_sql.sql.casts import cast
 from probe_sql.sql.forms import postgres, spark
 from probe_sql.sql.forms.call import named, same
 from probe_sql.sql.functions.arguments import TEXT, WRITTEN, Argument, Want, require, whole
 from probe_sql.sql.functions.row import Row, Values, from_to
-from probe_sql.sql.scalar import Scalar, paren
+from probe_sql.sql.scalar import Scalar
 from probe_sql.sql.unsupported import check_growth
 from probe_sql.types import BIGINT, BOOLEAN, VARCHAR, Kind, SqlType
 

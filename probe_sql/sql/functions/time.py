@@ -7,11 +7,11 @@ from functools import partial
 
 from sqlglot import exp
 
-from probe_sql.sql.build import call, text
+from probe_sql.sql.build import call, cast_to, paren, text, try_cast_to
 from probe_sql.sql.forms import postgres, spark
 from probe_sql.sql.functions.arguments import MOMENT, unit
 from probe_sql.sql.functions.row import Row, Values, from_to
-from probe_sql.sql.scalar import cast_to, paren, plain_timestamp, try_cast_to
+from probe_sql.sql.scalar import plain_timestamp
 from probe_sql.types import BIGINT, TIMESTAMP, Kind, SqlType
 
 TRUNCATIONS = ("minute", "hour", "day", "week", "month", "quarter", "year")

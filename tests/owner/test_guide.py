@@ -7,7 +7,9 @@ from pathlib import Path
 
 import duckdb
 
+from probe_sql.owner import check
 from tests.conftest import Run
+from tests.owner.test_judge import applied
 
 GUIDE = Path(__file__).parents[2] / "docs" / "owners.md"
 POLICY = """\
@@ -54,3 +56,20 @@ def test_the_guides_examples_are_what_check_prints(tmp_path: Path, run: Run) -> 
     blocks = re.findall(r"```text\n(worth a second look:.*?)```", GUIDE.read_text("utf-8"), re.S)
     assert len(blocks) == 1
     assert blocks[0] in printed, printed
+
+
+def test_following_the_guide_until_nothing_is_left(tmp_path: Path) -> None:
+    database, policy = tmp_path / "clinic.duckdb", tmp_path / "clinic.toml"
+    with duckdb.connect(str(database)) as db:
+        db.execute(SQL)
+    policy.write_text(POLICY, encoding="utf-8")
+    followed = []
+    while advice := check(policy, str(database)).advice:
+        first = advice[0]
+        followed.append(first.path)
+        if first.write:
+            policy.write_text(applied(policy.read_text(encoding="utf-8"), first), encoding="utf-8")
+        with duckdb.connect(str(database)) as db:
+            for statement in first.run:
+                db.execute(statement)
+    assert len(followed) == len(set(followed)) == 7

@@ -14,7 +14,7 @@ from probe_sql.owner.report import Question
 from probe_sql.serve.console.frame import sentence_of, unbroken
 from probe_sql.serve.console.spending_chart import spending_chart
 from tests.serve.console.conftest import OpenWindow, Served
-from tests.serve.console.questions import BLOCKS, DAYS, PAIRS
+from tests.serve.console.questions import BLOCKS, DAYS, DOUBT, PAIRS
 
 BEGAN = datetime.fromisoformat("2026-11-18T09:41:00+00:00")
 
@@ -63,6 +63,29 @@ def test_what_the_last_question_added_is_drawn() -> None:
     assert top == 60.0  # 4 of 10
     assert steps[0] < 99
     assert steps[-1] == 100
+
+
+_LABELS = """() => [...document.querySelectorAll("#answer th.plot text")]
+    .map(one => one.getBoundingClientRect()).filter(box => box.width)
+    .sort((a, b) => a.left - b.left)
+    .every((box, at, all) => !at || box.left > all[at - 1].right)"""
+_MARGINS = """() => [...document.querySelectorAll("#answer td.pm")].every(one => {
+    const text = document.createRange(); text.selectNodeContents(one);
+    return new Set([...text.getClientRects()].map(box => box.top)).size === 1; })"""
+
+
+@pytest.mark.parametrize("width", [1280, 1000, 768, 660, 390, 320])
+def test_a_margin_is_never_cut_and_no_label_is_upon_another(
+    console: Served, window: OpenWindow, width: int
+) -> None:
+    noor = window(console)
+    noor.sign_in("noor")
+    noor.ask(DOUBT)
+    noor.page.wait_for_selector("#answer")
+    noor.page.set_viewport_size({"width": width, "height": 800})
+    assert noor.page.locator("#answer td.pm").count() > 5
+    assert noor.page.evaluate(_LABELS)
+    assert noor.page.evaluate(_MARGINS)
 
 
 @pytest.mark.parametrize("seconds", [30, 150, 240, 1800, 90_000, 900_000])

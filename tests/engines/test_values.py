@@ -115,6 +115,19 @@ def test_margins_that_are_shares_are_those_of_duckdb(both: tuple[Connection, Con
     assert 0 < engine.privacy.epsilon < 100
 
 
+def test_margins_around_values_are_those_of_duckdb(both: tuple[Connection, Connection]) -> None:
+    """A root and a rounded sum, whose values are bought as their margins take."""
+    sql = "SELECT code, sqrt(count(*)) AS r, round(2.5 * count(*), -1) AS t FROM visits"
+    sql += " GROUP BY code HAVING code < 20 ORDER BY code"
+    sql += " WITH ACCURACY (margin = (r = 2, t = 20), epsilon = 800.0)"
+    engine, duckdb = (asked(db, sql) for db in both)
+    assert close(engine, duckdb)
+    assert engine.privacy.epsilon == pytest.approx(duckdb.privacy.epsilon)
+    for row in engine.margins:
+        assert (row[1] or 0) <= 2
+        assert (row[2] or 0) <= 20
+
+
 @pytest.mark.parametrize("order", ["DESC", "ASC"])
 def test_first_groups_are_those_of_duckdb(both: tuple[Connection, Connection], order: str) -> None:
     """Measured or, where a person may be in many more than two, chosen: both say the same.

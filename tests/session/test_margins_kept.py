@@ -316,3 +316,21 @@ def test_margins_of_results_hold_as_often_as_they_say(
             covered.append(sum(hits) / len(hits))
         assert covered[0] >= CONFIDENCE - slack
         assert covered[1] < CONFIDENCE - slack  # the negative control
+
+
+def test_margins_of_means_beside_having_hold_as_often_as_they_say(tmp_path: Path) -> None:
+    source, policy = database(tmp_path, GROUPS, 40, 40)
+    query = "SELECT g, avg(c) AS v FROM t GROUP BY g HAVING count(*) > 20 ORDER BY g"
+    with duckdb.connect(str(source), read_only=True) as plain:
+        exact = dict(plain.execute("SELECT g, avg(c)::DOUBLE FROM t GROUP BY g").fetchall())
+    with opened(source, policy, Sampler(SeededWords(9))) as db:
+        answer = db.sql(query, margin=20, confidence=CONFIDENCE, epsilon=900.0)
+    assert isinstance(answer, Answer)
+    known = [
+        (abs(row[1] - exact[row[0]]), margins[1])
+        for row, margins in zip(answer.rows, answer.margins, strict=True)
+        if margins[1] is not None
+    ]
+    assert len(known) > 0.9 * GROUPS
+    held, cut = (sum(off <= part * wide for off, wide in known) / len(known) for part in (1, 0.1))
+    assert held >= CONFIDENCE - 4 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / GROUPS) > cut

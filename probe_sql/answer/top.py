@@ -20,7 +20,8 @@ class Top:
     """The first `shown` of `groups` by a value; `certain` says of each group if it is one of them.
 
     `hidden` groups that are not shown may belong to them; none of those lies beyond `limit`, None
-    where no limit is known. `way` says how they were found, and why so.
+    where no limit is known. `way` says how they were found, and why so. Not `bounded`: nothing is
+    known of all groups at once, since margins are shares of the values, or in rows.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Top:
     confidence: float
     way: str
     chosen: bool = False
+    bounded: bool = True
 
     @property
     def sentence(self) -> str:
@@ -57,6 +59,8 @@ class Top:
         others = f"{self.hidden:,} that are" if self.hidden > 1 else "one that is"
         if self.chosen:
             others = f"any of the {others}" if self.hidden > 1 else "the one that is"
+        if not self.bounded:
+            limit = ": each margin holds for its group by itself"
         return f"{how} {known} {among}; {others} not shown may be, too{limit}."
 
 
@@ -76,8 +80,6 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
     if figure is None or limit is None or plan.nobody:
         return None
     if peeled is None and limit >= len(ordered):
-        return None
-    if np.isnan(outcome.shown[figure.output].together).all():
         return None
     sign = 1.0 if order[0].descending else -1.0
     centre, reach = _intervals(figure, outcome.shown[figure.output])
@@ -110,6 +112,7 @@ def find_top(plan: Plan, outcome: Outcome, ordered: list[int]) -> Top | None:
         plan.accuracy.confidence,
         way(plan.caps, peeled is not None),
         peeled is not None,
+        not np.isnan(outcome.shown[figure.output].together).all(),
     )
 
 

@@ -174,7 +174,8 @@ class _Preparation:
         if len(paying) < len(blocks):
             divided = shares(self.script, paying, self.policy, self.arguments)
             steps = self._shared(self._steps(divided, first=False), sharing)
-        names = [o.name for step in steps for o in step.plan.query.listed if o.aggregate]
+        listed = [output for step in steps for output in step.plan.query.listed]
+        names = [o.name for o in listed if o.aggregate is not None or o.derived is not None]
         check_margins(self.script, self.arguments, names)
         values = {s.block.table: s.columns[0].name for s in steps if s.single}
         self.script = replace(self.script, outer=beside(self.script.outer, values))

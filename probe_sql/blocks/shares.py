@@ -104,6 +104,6 @@ def check_margins(script: Script, arguments: Mapping[str, Any], outputs: Sequenc
             if str(name).lower() not in known:
                 raise AccuracyError(
                     f"margin names {name!r}, which is no column of a private block",
-                    fix=f"name one of {', '.join(outputs)}",
+                    fix=f"name one of {', '.join(outputs)}" if outputs else "leave margin out",
                     span=script.option_spans.get("margin"),
                 )

@@ -196,7 +196,8 @@ class _Shares(_Asked):
         first = math.expm1(math.log1p(share) * count / (count + _count(right, self.figures)))
         second = (share - first) / (1 + first)
         second = second / (1 + second) if tree.function == "/" else second
-        return self.ask(left, first * _BELOW) and self.ask(right, second * _BELOW)
+        below = _BELOW if first and second else 1.0
+        return self.ask(left, first * below) and self.ask(right, second * below)
 
 
 def may_divide_by_zero(tree: Derivation, figures: Mapping[int, Figure]) -> bool:

@@ -153,6 +153,9 @@ def test_each_factor_has_about_half_of_the_share() -> None:
     found = needs(of("*", A, B), "4%", FIGURES)
     assert found is not None
     assert found.margins == {0: "1.98039% or 20 rows", 1: "1.98039% or 20 rows"}
+    alone = needs(of("/", COUNT, PUBLIC), "4%", FIGURES)
+    assert alone is not None
+    assert alone.margins == {2: "4% or 20 rows"}
     over = needs(of("/", A, B), "4%", FIGURES)
     assert over is not None
     assert over.margins == {0: "1.98039% or 20 rows", 1: "1.94193% or 20 rows"}

@@ -244,6 +244,16 @@ def test_around_blocks_the_margin_is_that_of_their_values(db: Connection) -> Non
     assert not [note for one in (plain, free) for note in one.notices if "blocks' values" in note]
 
 
+def test_a_computed_column_of_a_block_may_be_named(db: Connection) -> None:
+    block = "(SELECT g, avg(a) * avg(b) AS p FROM t GROUP BY g)"
+    answer = asked(db, f"SELECT g, p FROM {block} AS s", {"p": "4% or 1 row"})
+    for row, margins in zip(answer.rows, answer.margins, strict=True):
+        assert (margins[1] or math.inf) <= 0.04 * row[1]
+    with pytest.raises(ProbeError, match="no column of a private block") as raised:
+        asked(db, f"SELECT g, p FROM {block} AS s", {"q": 5})
+    assert raised.value.fix == "name one of p"
+
+
 def test_sets_that_promise_the_same_say_so_once(db: Connection) -> None:
     answer = asked(db, "SELECT g, count(*) AS v FROM t GROUP BY ROLLUP(g)", 50)
     assert answer.privacy.sentence.startswith("set 1, set 2: Each value lies within its margin")

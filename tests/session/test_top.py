@@ -158,3 +158,16 @@ def test_sorting_goes_by_what_was_measured(source: tuple[Path, Path]) -> None:
     raw = [row[1] for row in ask(source, query, epsilon=0.5).raw]
     assert raw == sorted(raw)
     assert raw[0] < 0
+
+
+@pytest.mark.parametrize(("value", "margin"), [("count(*)", "5%"), ("median(x)", 90)])
+def test_margins_of_each_group_alone_tell_of_no_group_that_it_is_among_the_first(
+    source: tuple[Path, Path], value: str, margin: float | str
+) -> None:
+    """Nothing was said of such lists: neither how they were found, nor that others may belong."""
+    query = f"SELECT g, {value} AS n FROM events GROUP BY g ORDER BY n DESC LIMIT 10"
+    answer = ask(source, query, margin=margin, epsilon=20.0)
+    assert answer.marks == ("possible",) * 10
+    assert "of 41: all measured and sorted" in answer.privacy.sentence
+    said = "31 that are not shown may be, too: each margin holds for its group by itself."
+    assert said in answer.privacy.sentence

@@ -131,6 +131,8 @@ def test_budget_and_report_show_what_each_period_has_left(
     assert "Of the periods, 2024-01 ends first: in 9 days" in report_page(found)
     for shown in (period_bars(state), owner_page._periods(found)):
         assert "2024-02 to 2024-12, each" in str(shown)
+    in_words = "".join(map(str, owner_page._words(parse_policy(policy()))))
+    assert "About the rows of each month, by day, at most 2." in in_words
 
 
 def test_the_report_says_which_period_ends_first_and_when(

@@ -276,6 +276,11 @@ def _words(policy: Policy) -> list[Child]:
     protected = [tag("p", *_protected(name, table)) for name, table in policy.tables.items()]
     shares = ", ".join(f"{name} {limit(most)}" for name, most in budget.analysts.items())
     own = f" Of that at most: {shares}." if shares else ""
+    if budget.periods is not None:
+        one = budget.periods
+        own += (
+            f" About the rows of each {one.every}, by {one.column}, at most {limit(one.epsilon)}."
+        )
     meaning = "; ".join(f"after ε {limit(one)} {odds(one)}" for one in MEANING)
     wrong = ""
     if accuracy.fdr is not None:

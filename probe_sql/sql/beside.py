@@ -49,8 +49,13 @@ def beside(outer: exp.Query, values: Mapping[str, str]) -> exp.Query:
 
 
 def named(outer: exp.Query, written: exp.Query, source: Source) -> exp.Query:
-    """The query whose columns that hold subqueries are named as they were written."""
+    """The query whose columns that hold subqueries are named as they were written.
+
+    What was parted from a block has names, and may have other columns.
+    """
     if not isinstance(outer, exp.Select) or not isinstance(written, exp.Select):
+        return outer
+    if len(outer.expressions) != len(written.expressions):
         return outer
     pairs = zip(outer.expressions, written.expressions, strict=True)
     outer.set("expressions", [_named(item, before, source) for item, before in pairs])
@@ -59,7 +64,7 @@ def named(outer: exp.Query, written: exp.Query, source: Source) -> exp.Query:
 
 def _named(item: exp.Expr, before: exp.Expr, source: Source) -> exp.Expr:
     span = source.span(before)
-    if before.alias or before.find(exp.Query) is None or span is None:
+    if item.alias or before.alias or before.find(exp.Query) is None or span is None:
         return item
     text = " ".join(source.sql[span.start : span.end].split())
     return exp.Alias(this=item, alias=exp.to_identifier(text, quoted=True))

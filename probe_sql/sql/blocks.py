@@ -32,6 +32,8 @@ from probe_sql.sql.script import (
     aggregates,
     everything_of,
     holds_block,
+    marks_of,
+    put_back,
     put_instead,
     sources_of,
     subqueries_of,
@@ -114,7 +116,7 @@ class _Splitter:
         self._attach_clauses()
         outer = part.tree if root is None else everything_of(root.table)
         assert outer is not None
-        outer = named(outer, self._text.tree, self._source)
+        outer = named(outer, self._text.tree, self._source) if root is None else outer
         blocks, public, said = tuple(self._blocks), tuple(self._public), self._text
         asked = said.options, said.option_spans, said.explain, said.verbose
         return Script(self._source, blocks, outer, public, *asked)
@@ -219,9 +221,12 @@ class _Splitter:
             return _Part("rows", node, holes=tuple(holes))
         if has_parts_around(node):
             inner, around = peeled(node, self._source)
-            block = self._block(inner, tuple(holes), name, self._source.span(node))
+            kept = tuple(hole for hole in holes if marks_of(hole, inner))
+            block = self._block(inner, kept, name, self._source.span(node))
             for table in around.find_all(exp.Table):
                 table.set("this", exp.to_identifier(block.table))
+            for hole in holes:
+                put_back(around, hole)
             return _Part("outside", around)
         return _Part("block", block=self._block(node, tuple(holes), name, self._source.span(node)))
 

@@ -102,6 +102,26 @@ def put_instead(item: exp.Expr, new: exp.Expr) -> None:
     item.replace(new)
 
 
+def marks_of(hole: Hole, query: exp.Query) -> list[exp.Expr]:
+    """Where a hole is in a query: a placeholder, or a table."""
+    found = query.find_all(exp.Placeholder, exp.Table)
+    return [mark for mark in found if mark.name == hole.name]
+
+
+def put_back(query: exp.Query, hole: Hole) -> None:
+    """Put the query of a hole back where one that runs outside has the hole."""
+    for mark in marks_of(hole, query):
+        inner, parent = exp.Subquery(this=hole.query.copy()), mark.parent
+        if hole.kind == "list" and isinstance(parent, exp.In):
+            parent.set("field", None)
+            parent.set("query", inner)
+        else:
+            mark.replace(inner)
+    for node in query.walk():
+        if DECIDED in node.meta:
+            node.meta[DECIDED] = node.meta[DECIDED].replace(f"${hole.name}", "(SELECT ...)")
+
+
 def holds_block(query: exp.Query | None) -> bool:
     """Whether a query reads what a block released."""
     assert query is not None

@@ -78,6 +78,53 @@ def test_it_is_one_row_where_the_block_has_none(database: Path) -> None:
     assert abs(row[1] - 2031) < 200
 
 
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        (f"{CAP} + count(*)", None),
+        (f"count(*), {CAP} + count(*)", None),
+        (f"upper(ward), {CAP} + rank() OVER (ORDER BY count(*)) AS r", ["upper(ward)", "r"]),
+    ],
+)
+def test_blocks_with_subqueries_in_them_are_as_they_were(
+    database: Path, items: str, names: list[str] | None
+) -> None:
+    group = "GROUP BY ward" if "ward" in items else ""
+    answer = asked(database, f"SELECT {items} FROM patients {group}")
+    assert names is None or list(answer.columns) == names
+    assert len(answer.rows) == (3 if group else 1)
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "expected"),
+    [
+        (f"SELECT ward, {CAP} + rank() OVER (ORDER BY count(*)) AS r FROM patients GROUP BY ward",
+         "r", {501, 502, 503}),
+        ("SELECT ward, rank() OVER (ORDER BY count(*)) IN (SELECT cap - 499 FROM diseases WHERE "
+         "name = 'flu') AS first FROM patients GROUP BY ward", "first", {True, False}),
+        (f"SELECT CASE WHEN count(*) * 2 > {ALL} THEN 'most' ELSE 'few' END AS word "
+         "FROM patients GROUP BY disease", "word", {"few"}),
+        (f"SELECT ward FROM patients GROUP BY ward QUALIFY rank() OVER (ORDER BY ward) < {CAP}",
+         "ward", {"A", "B", "C"}),
+    ],
+)  # fmt: skip
+def test_a_subquery_beside_what_is_parted_from_a_block(
+    database: Path, query: str, column: str, expected: set[object]
+) -> None:
+    answer = asked(database, query)
+    at = answer.columns.index(column)
+    assert {row[at] for row in answer.rows} == expected
+
+
+def test_the_text_of_what_is_decided_outside_has_a_subquery_and_no_name_of_ours(
+    database: Path,
+) -> None:
+    query = f"SELECT ward FROM patients GROUP BY ward HAVING stddev(age) > {CAP} / 100"
+    answer = asked(database, f"{query} WITH ACCURACY (epsilon = 1)")
+    assert "stddev(age) > (SELECT ...) / 100 is decided on values" in " ".join(answer.notices)
+    assert {row[0] for row in answer.rows} == {"A", "B", "C"}
+
+
 def test_in_each_query_of_a_union(database: Path) -> None:
     answer = asked(database, f"SELECT 'all' AS who, {ALL} AS n UNION ALL SELECT 'flu', {FLU}")
     assert [row[0] for row in answer.rows] == ["all", "flu"]

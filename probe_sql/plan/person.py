@@ -12,7 +12,7 @@ from probe_sql.measuring import Peel
 from probe_sql.plan.account import worst_sum
 from probe_sql.plan.plan import Plan
 from probe_sql.plan.unit import Caps, even_loss
-from probe_sql.text import limit, plural
+from probe_sql.text import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PersonCosts:
     def lines(self) -> list[str]:
         """Lines for a terminal: the weight of a person, then epsilon by caps."""
         rows = plural(self.rows, "row")
-        found = [f"a person weighs up to {rows}: epsilon {limit(self.row.epsilon)} for a row"]
+        found = [f"a person weighs up to {rows}: epsilon {self.row.epsilon:.4g} for a row"]
         if len(self.groups) == 1 and len(self.per_group) == 1:
             return found
         head = ["groups \\ rows of a group", *(f"{rows:,}" for rows in self.per_group)]

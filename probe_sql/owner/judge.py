@@ -172,6 +172,14 @@ def _budgets(policy: Policy) -> Iterator[Advice]:
             f"by this one query, {odds(usual)}; most questions need far less",
             f"{key} = {QUERY_HIGH}",
         )
+    least = policy.budget.least
+    if least is not None and least > usual:
+        yield Advice(
+            "budget.least",
+            f"a scan costs at least {least:g}, and a query without an epsilon may spend {usual:g}",
+            f"such a query pays {least:g}, and its answer is no better than one for {usual:g}",
+            f"least = {usual}",
+        )
 
 
 def names_a_person(column: str) -> bool:

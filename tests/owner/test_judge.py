@@ -71,6 +71,13 @@ def test_each_advice_names_its_line_and_following_it_ends_it(path: str) -> None:
     assert judged(applied(text, advice)) == ()
 
 
+def test_a_least_price_above_what_a_query_may_spend() -> None:
+    text = SOUND.replace("per_query = 1.0", "per_query = 0.5\nleast = 0.75")
+    (advice,) = judged(text)
+    assert (advice.path, advice.line) == ("budget.least", 4)
+    assert judged(applied(text, advice)) == ()
+
+
 @pytest.mark.parametrize("what", CAPS)
 def test_caps_that_do_nothing_or_too_much(what: str) -> None:
     text = SOUND.replace(UNIT, CAPS[what])

@@ -11,6 +11,7 @@ add up what they cost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -64,10 +65,10 @@ class Receipt:
         def taken(rows: Sequence[Sequence[Any]]) -> tuple[tuple[Any, ...], ...]:
             return tuple(tuple(row[output] for output in mine) for row in rows)
 
-        privacy, notices = whole.privacy, whole.notices
+        privacy, notices = whole.privacy, tuple(self._told(whole.notices, place))
         if place > 0:
             privacy = replace(privacy, loss=Loss.NOTHING, epsilon_max=0.0, trace=())
-            notices = (f"it shares the charge of {self.names[0]}: no row is in both",)
+            notices += (f"it shares the charge of {self.names[0]}: no row is in both",)
         return replace(
             whole,
             columns=tuple(columns),
@@ -78,6 +79,14 @@ class Receipt:
             privacy=privacy,
             notices=notices,
         )
+
+    def _told(self, notices: Sequence[str], place: int) -> Iterator[str]:
+        """The notices on values of one block, with those on none for the first."""
+        values = [re.compile(rf"(?<!\w){re.escape(name)}\.(?=\S)") for name in self.names]
+        for notice in notices:
+            about = [number for number, name in enumerate(values) if name.search(notice)]
+            if place in about or (not about and place == 0):
+                yield values[place].sub("", notice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,9 @@ def test_each_block_has_its_own_values(database: Path) -> None:
     young, old = (dict(answer.blocks or ())[name] for name in ("young", "old"))
     assert young.columns == old.columns == ("ward", *names)
     assert len(young.rows) == len(old.rows) == 3
+    for block in (young, old):
+        [told] = [notice for notice in block.notices if "is in rows" in notice]
+        assert told.startswith("the margin of middle is in rows")
 
 
 def test_three_blocks_and_two_charges(database: Path) -> None:

@@ -34,6 +34,14 @@ text-align:left;background:none;white-space:nowrap;color:inherit;font-weight:400
 .psql .doubt .d{fill:none;stroke:#b8740c}
 .psql .plain .b{fill:currentColor;opacity:.15}.psql .plain .e{stroke:currentColor}
 .psql .plain .d{fill:currentColor;stroke:currentColor}
+.psql .heat{width:auto}.psql .heat td{padding:0 8px;border:2px solid transparent;
+background-clip:padding-box}.psql .heat .pm{opacity:.75;font-size:.93em}
+.psql .sure.h1{background-color:#12907b1a}.psql .sure.h2{background-color:#12907b38}
+.psql .sure.h3{background-color:#12907b57}.psql .plain.h1{background-color:#8882}
+.psql .plain.h2{background-color:#8884}.psql .plain.h3{background-color:#8886}
+.psql .heat .doubt{border-color:#b8740c}.psql .heat tbody th{border:0}
+.psql .heat th:not(:first-child){padding-left:10px}
+.psql .hide{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .psql .t{stroke:currentColor;stroke-width:1.5}
 .psql .t2,.psql .g{stroke:currentColor;stroke-width:1;opacity:.35}
 .psql .all{fill:currentColor;opacity:.12}.psql .out{fill:currentColor;opacity:.6}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probe_sql.answer.chart import days, key_columns, kind_of, rows
+from probe_sql.answer.chart import days, heat, key_columns, kind_of, rows
 from probe_sql.answer.content import Content
 from probe_sql.answer.table import BELOW, WHY_BELOW, parts
 from probe_sql.card import card, closed, table
@@ -10,6 +10,7 @@ from probe_sql.markup import Child, Html, join, tag
 from probe_sql.text import limit, percent, plural, price
 
 SHOWN = 200
+_FEW = 8  # rows that stand beside their grid
 
 
 def heading(answer: Content) -> str:
@@ -43,7 +44,7 @@ def as_html(answer: Content) -> str:
         return str(card(heading(answer), tag("p", reason, class_="bad"), _cost(answer)))
     body: list[Child] = [tag("p", privacy.sentence)] if privacy.sentence else []
     if answer.rows:
-        body += [days(answer), _table(answer)]
+        body += [days(answer), *_grid(answer)]
     if any(answer.below):
         body.append(tag("p", f"{BELOW}: {WHY_BELOW}.", class_="s"))
     body += [tag("p", f"notice: {notice}", class_="s") for notice in answer.notices]
@@ -52,6 +53,16 @@ def as_html(answer: Content) -> str:
         sentence = block.privacy.sentence or block.privacy.guarantee
         body.append(closed(f"The block {name}", tag("p", sentence), _table(block)))
     return str(card(heading(answer), body))
+
+
+def _grid(answer: Content) -> list[Child]:
+    """Two keys as a grid, above the table, which is closed where it says much again."""
+    grid, listed = heat(answer), _table(answer)
+    if grid is None:
+        return [listed]
+    key = "darker means more" + ("; framed: possible" if "possible" in answer.marks else "")
+    short = len(answer.rows) <= _FEW
+    return [grid, tag("p", key, class_="s"), listed if short else closed("As a list", listed)]
 
 
 def _table(answer: Content) -> Html:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,21 @@ def test_colour_says_how_sure_one_is_and_nothing_else() -> None:
     assert plain.count('class="plain"') == 2
     assert ".psql .plain .b{fill:currentColor" in plain
     assert marked.count('class="sure"') == 2
+
+
+def test_two_keys_are_a_grid_above_their_list() -> None:
+    """As in the console: darker is more, a frame is possible only, what was not found is a dot."""
+    pairs = [(ward, day, 10 * number) for number, (ward, day) in enumerate(product("ABC", "xyz"))]
+    marks = ("possible", *("certain",) * 8)
+    table = [(ward, day, value) for ward, day, value in pairs]
+    margins = tuple((None, None, 7.0) for _ in table)
+    whole = Answer(("ward", "day", "n"), tuple(table), margins, PRIVACY, marks=marks)
+    shown = whole._repr_html_()
+    assert shown.count('<td class="sure h') == 8
+    assert shown.count('<td class="doubt"') == 1
+    assert "darker means more; framed: possible" in shown
+    assert "<summary>As a list</summary>" in shown
+    one = Answer(("ward", "day", "n"), tuple(table[:4]), margins[:4], PRIVACY)._repr_html_()
+    assert "As a list" not in one
+    assert "framed" not in one
+    assert one.count("not returned") == 2

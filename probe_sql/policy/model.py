@@ -172,7 +172,7 @@ class Table(Checked):
         for at, name in named:
             if self.find_column(name) is None:
                 fix = meant(name, self.columns, f"add {bare(name)} = {{}} under {header}")
-                found.add(at, f"the policy lists no column {quoted(name)} of it", fix)
+                found.add(at, f"{header} lists no column {quoted(name)}", fix)
 
     def settle(self) -> None:
         """Spell names as they are declared, so that other rooms may look them up directly."""

@@ -76,10 +76,13 @@ class FromScope:
         if table:
             owner = self.named.get(normal_name(table))
             if owner is None:
+                names = [item.name for item in self.named.values()]
+                near = suggest(table, names)
+                outside = "; a key alone may be compared with a column of outside, and with = alone"
                 raise SqlError(
                     f"there is no table or alias {table!r} in FROM",
                     why="a query of private rows reads no columns of what is around it",
-                    fix=f"use {' or '.join(item.name for item in self.named.values())}",
+                    fix=f"use {near}" if near else f"use {' or '.join(names)}{outside}",
                     span=span,
                 )
             return self.column(owner, name, span, clamped)

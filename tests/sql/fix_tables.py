@@ -269,6 +269,9 @@ BLOCKS = [
     Case("SELECT FROM stays", "SELECT count(*) FROM stays"),
     Case("SELECT pg_sleep(n) FROM (SELECT count(*) AS n FROM stays)",
          "SELECT abs(n) FROM (SELECT count(*) AS n FROM stays)"),
+    Case("SELECT name, (SELECT count(*) FROM stays s WHERE s.disease = d.name AND "
+         "s.age > length(d.name)) FROM diseases d",
+         "SELECT name, (SELECT count(*) FROM stays s WHERE s.disease = d.name) FROM diseases d"),
     Case("SELECT nn + 1 FROM (SELECT count(*) AS n FROM stays)",
          "SELECT n + 1 FROM (SELECT count(*) AS n FROM stays)"),
     Case("SELECT sqrtt(n) FROM (SELECT count(*) AS n FROM stays)",

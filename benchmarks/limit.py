@@ -10,6 +10,7 @@ import numpy as np
 from probe_sql.measuring import Floats, Ints
 
 MOST = 64.0  # an epsilon that is enough for everything
+ODDS = 2.0  # databases whose answers differ by no more are as good as the same
 
 
 def returned(distances: Ints, epsilon: float, beta: float) -> Floats:
@@ -46,17 +47,22 @@ def least_epsilon_listed(distances: Ints, true: int, beta: float, gamma: float) 
 
 
 def least_epsilon_nearby(spare: Ints, distances: Ints, beta: float, gamma: float) -> float:
-    """The same for a mechanism that keeps both also wherever one row is missing.
+    """The same for a mechanism that keeps both also wherever a few rows are missing.
 
     `spare` are the rows by which each group that satisfies the condition does so: 1 is one row
-    above the line. Without that row the group is false, as near as can be, and one fewer is true.
+    above the line. Without them the group is false, as near as can be, and one fewer is true.
+    The nearest groups lose theirs: as many as are one row above the line for the first of
+    them, and more as long as so many rows at that epsilon make nothing more than `ODDS` as likely.
     """
-    true = spare.size
-    here = least_epsilon_listed(distances, true, beta, gamma)
-    if not np.any(spare == 1):
-        return here
-    there = np.append(distances, 1)
-    return max(here, least_epsilon_listed(there, true - 1, beta, gamma))
+    largest, rows = least_epsilon_listed(distances, spare.size, beta, gamma), 0
+    for number, own in enumerate(np.sort(spare).tolist(), start=1):
+        rows += own
+        there = np.append(distances, np.ones(number, dtype=np.int64))
+        limit = least_epsilon_listed(there, spare.size - number, beta, gamma)
+        if rows > 1 and rows * limit > math.log(ODDS):
+            break
+        largest = max(largest, limit)
+    return largest
 
 
 def _least(enough: Callable[[float], bool]) -> float:

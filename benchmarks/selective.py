@@ -98,7 +98,7 @@ def verdict(kind: str, epsilon: float, limit: float, nearby: float) -> str:
     """Whether the bar is met, missed, or out of reach of any mechanism (docs/proofs/ladder.md, 8).
 
     It is out of reach where so much epsilon, allowed in advance, keeps the bounds on no mechanism's
-    answers to the same data without one row.
+    answers to the same data without a few rows.
     """
     if limit <= 0:
         return "no limit"
@@ -142,7 +142,7 @@ def _show_beyond(found: Sequence[Record], console: Console) -> None:
     table = Table(title=f"above the bar ({', '.join(f'{k} {v:g}' for k, v in BARS.items())})")
     for column in ("condition", "bound", "true", "of"):
         table.add_column(column)
-    for column in ("limit", "without a row", "epsilon", "ratio", "nearby", "bar"):
+    for column in ("limit", "without rows", "epsilon", "ratio", "nearby", "bar"):
         table.add_column(column, justify="right")
     beyond = [r for r in found if r["bar"] in ("missed", "impossible")]
     for r in sorted(beyond, key=lambda r: -r["lower_bound_ratio"]):

@@ -60,10 +60,9 @@ class Watch:
         total = others(self.weights, at) * (1 - level.miss) + worst
         error = np.sqrt(np.maximum(others(squares, at), 0.0))
         self._near[at] += math.log2(tuning.ratio) * (np.abs(total) <= tuning.near * error)
-        late = self._near[at] - tuning.patience
-        if (late > 0).any():
-            growth = tuning.growth * np.maximum(late, 0.0) ** tuning.slowing
-            total += growth * error
+        late = np.maximum(self._near[at] - tuning.patience, 0.0)
+        if late.any():
+            total += tuning.growth * late**tuning.slowing * error
         stopped: Mask = (total + tuning.margin * error <= 0) & self._made_up(level, x, at)
         return stopped
 

@@ -87,7 +87,7 @@ def counted_true(level: Level, less: float, steps: int, x: Ints) -> Floats:
     bend = math.sin(angle / 2) ** 2
     result: Floats = np.where(x > steps, 1.0 - less, 0.0)
     near = np.flatnonzero((x >= 0) & (x <= steps))  # of many groups most are far away
-    at = x.reshape(-1)[near]
+    at = x.take(near)
     cosine, sine = np.cos(angle * at), np.sin(angle * at)
     dead = level.miss * np.exp(-level.rate * np.maximum(at - 1, 0))
     slope = (1 + p) / (2 * gap) * math.sin(angle)
@@ -98,5 +98,5 @@ def counted_true(level: Level, less: float, steps: int, x: Ints) -> Floats:
     # q (a(steps - 1) - less), a continued below 1 where steps is 1; one exponent, which is finite.
     before = q * (1 - less) - level.miss * math.exp(-level.rate * (steps - 1)) / gap**2
     rise[at == steps] = 1 - less + bend * before
-    result.reshape(-1)[near] = rise
+    np.put(result, near, rise)
     return result

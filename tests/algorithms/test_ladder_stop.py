@@ -244,9 +244,12 @@ def test_what_the_end_of_the_ladder_cut_off_is_known() -> None:
 
 
 def test_the_margin_waits_for_three_octaves() -> None:
-    """A sum half an error beyond its bound: enough while the walk passes, not when it hovers."""
+    """A sum half an error beyond its bound: enough while the walk passes, not when it hovers.
+
+    Beside it is a run whose sum is never near its bound.
+    """
     levels = every(levels_of())
-    watch = Watch(FDR, (16,), TUNING)
+    watch = Watch(FDR, (2, 16), TUNING)
     octaves = math.log2(TUNING.ratio)
     early: list[bool] = []
     late: list[bool] = []
@@ -254,7 +257,7 @@ def test_the_margin_waits_for_three_octaves() -> None:
         if level.on_the_line < 0.9:  # where groups on the line die, the sum may be nearer
             break
         x = np.concatenate((np.full(15, 50 * level.reach), np.full(1, -50 * level.reach)))
-        alone = bool(watch.stopped(level, x)[-1])
+        alone = bool(watch.stopped(level, np.stack((x, np.full(16, x[-1]))))[0, -1])
         (early if (number + 1) * octaves <= TUNING.patience else late).append(alone)
     assert all(early)
     assert len(late) > 10
@@ -272,3 +275,20 @@ def test_the_error_does_not_shrink_with_the_bound(listed: bool) -> None:
     finer = replace(TUNING, grain=0.0)
     assert not Watch(promise, x.shape, TUNING).stopped(level, x).any()
     assert Watch(promise, x.shape, finer).stopped(level, x).all()
+
+
+def test_a_bound_above_the_grain_adds_nothing_to_the_error() -> None:
+    """All sure: the sum of the others' weights and the root of their squares, and no more."""
+    level, promise = levels_of()[10], Promise(0.3, listed=True, width=TUNING.width)
+    x = np.full(40, 50 * level.reach)
+    others = promise.weights(level, x)[1:]
+    total = others.sum() * (1 - level.miss) + TUNING.spare * promise.worst(level)
+    margin = -total / math.sqrt((others**2).sum())
+    for share, stops in ((1 - 1e-9, True), (1 + 1e-9, False)):
+        watch = Watch(promise, x.shape, replace(TUNING, margin=margin * share))
+        assert watch.stopped(level, x).tolist() == [stops] * 40
+        # The same where all but a tenth of it has grown, in two octaves beyond patience.
+        growth = (margin * share - 0.1) / 2**TUNING.slowing
+        late = Watch(promise, x.shape, replace(TUNING, margin=0.1, growth=growth, near=0.0))
+        late._near += TUNING.patience + 2
+        assert late.stopped(level, x).tolist() == [stops] * 40

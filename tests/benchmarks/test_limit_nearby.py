@@ -1,4 +1,4 @@
-"""The limit that also counts the database with one row less."""
+"""The limit that also counts databases with a few rows less."""
 
 from __future__ import annotations
 
@@ -24,3 +24,19 @@ def test_without_such_a_group_it_is_the_limit_itself() -> None:
     assert least_epsilon_nearby(spare, FAR, 0.05, 0.1) == pytest.approx(
         least_epsilon_listed(FAR, 3, 0.05, 0.1)
     )
+
+
+@pytest.mark.parametrize(("rows", "counts"), [(3, True), (8, True), (9, False), (40, False)])
+def test_groups_near_the_line_count_as_false_while_nothing_can_tell_that_they_are(
+    rows: int, counts: bool
+) -> None:
+    """Without a few rows one more is false; without many an answer would be that of other data."""
+    spare = np.array([rows, *[100] * 47], dtype=np.int64)
+    false = np.array([3, 9, 9, *[60] * 40], dtype=np.int64)
+    here = least_epsilon_listed(false, 48, 0.05, 0.1)
+    there = least_epsilon_listed(np.append(false, 1), 47, 0.05, 0.1)
+    assert there == pytest.approx(0.081, abs=5e-4)
+    assert there > 1.1 * here
+    assert (rows * there <= np.log(2)) == counts
+    nearby = least_epsilon_nearby(spare, false, 0.05, 0.1)
+    assert nearby == pytest.approx(there if counts else here)

@@ -155,6 +155,16 @@ def test_names_of_files_stay_names_of_files(tmp_path: Path) -> None:
         ("postgresql:///d", "postgresql://localhost:5432/d"),
         ("postgresql://h/d?dbname=e&sslmode=require", "postgresql://h:5432/d?dbname=e"),
         (f"postgresql://u:{SECRET}@h1:1,h2:2/d", "postgresql://h1:1,h2:2/d"),
+        ("postgresql://h/d?host=other", "postgresql://h:5432/d?host=other"),
+        (
+            "postgresql:///d?port=99&hostaddr=::1",
+            "postgresql://localhost:5432/d?hostaddr=%3A%3A1&port=99",
+        ),
+        (
+            f"postgresql://u:{SECRET}@/d?service=clinic",
+            "postgresql://localhost:5432/d?service=clinic",
+        ),
+        ("postgresql://h/d?host=other&schema=s", "postgresql://h:5432/d?host=other&schema=s"),
         ("postgresql://u@[::1]/d", "postgresql://[::1]:5432/d"),
         ("SPARK:local[2]?trips=/data/a@b.parquet", "spark:trips=/data/a@b.parquet"),
     ],

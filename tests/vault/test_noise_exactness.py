@@ -27,6 +27,7 @@ from probe_sql.vault.noise import (
     Sampler,
     add_noise,
     check_parameters,
+    coins,
     digits_needed,
     exact_rate,
     further_words,
@@ -173,6 +174,13 @@ def test_as_many_digits_are_drawn_as_the_tail_asks_for(
     """The least D with 2^D rate >= 256 + loss, the loss rounded up: golden, at the edges."""
     assert digits_needed(rate, Fraction(loss)) == digits
     assert len(as_fractions(geometric_coins(rate, Fraction(loss)))) == digits
+
+
+def test_a_coin_that_is_sure_shows_one_but_for_the_last_bit() -> None:
+    """A probability of 1 has no binary fraction below 1: the largest one stands for it."""
+    sure = coins([Decimal(1)], Fraction(1))
+    assert sure.first.tolist() == [[255]]
+    assert set(sure.rest.ravel().tolist()) == {2**64 - 1}
 
 
 def test_noise_without_digits_is_zero() -> None:

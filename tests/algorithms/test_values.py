@@ -13,7 +13,7 @@ import pytest
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.intervals import amount_width, mean_width
 from probe_sql.algorithms.relative import Share, climb
-from probe_sql.algorithms.values import Values
+from probe_sql.algorithms.values import Values, _peeled
 from probe_sql.logic.formula import TRUE
 from probe_sql.loss import Loss
 from probe_sql.measuring import Figure, Outcome, Part, Peel, Shown, Task
@@ -37,6 +37,21 @@ def shown(
     outcome = Values().run(work, meter)
     assert outcome.status == "answered"
     return outcome.shown[figure.output], outcome, meter
+
+
+def test_no_noise_of_any_group_reaches_further_than_is_told_of_a_top_k() -> None:
+    """Of 60 groups each leaves half the reach with a 60th of what all of them may."""
+    figure = Figure("s", 0, "amount", (Part(0, 7, Fraction(1, 4)),))
+    task = Task(60, (), TRUE, Accuracy(confidence=0.9), figures=(figure,))
+    told = _peeled(task, (Peel(0, 2, largest=True), 0.5), np.array([12, 3]))
+    steps = told.reach / 2 * 4
+    base = math.exp(-0.5 / 7)
+
+    def beyond(reach: float) -> float:
+        return float(60 * 2 * base ** (reach + 1) / (1 + base))
+
+    assert beyond(steps) <= 0.05 < beyond(steps - 1)
+    assert (told.groups, told.ahead) == (60, (3.0, 0.75))
 
 
 def test_a_value_that_climbs_has_the_half_width_of_the_level_where_it_stopped() -> None:

@@ -16,7 +16,7 @@ from tests.engines.statements import FOLDER
 
 COMPUTED = {
     1: "ce1f2c7ce8dcb23f38d83e4e2f7c355bb7431ae5af45e24cfb2b8b18c34af92c",
-    2: "9351fc8ab349e945bb7720d2dfe2852a2bb52fdf57c44ba4a29185efa79860bd",
+    2: "351b21b6f76b9cdd251156391459a606e86cb840aa20c8576bc34b2be25e7f85",
 }
 """The SQL of the representative scans, for each number of `content.READING`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import html
+import shlex
 import sys
 import tempfile
 import threading
@@ -39,10 +40,10 @@ def manage_users(arguments: Namespace, policy: str) -> int:
             print(visible(one) + (" (owner)" if one in known.owners else ""))
         return 0
     if action == "add":
-        kept = users.add_user(path, name, _password(name), owner=arguments.owner)
+        kept = users.add_user(path, name, _password(name, action), owner=arguments.owner)
         show_note(f"{visible(kept)} may log in.")
     elif action == "password":
-        users.change_password(path, name, _password(name))
+        users.change_password(path, name, _password(name, action))
         show_note(f"The password of {visible(name)} was changed; their sessions end.")
     else:
         users.remove_user(path, name)
@@ -73,7 +74,8 @@ def run_server(arguments: Namespace, policy: str) -> int:
             raise InterfaceError(
                 "the console needs users who log in",
                 why="a browser shows every page the same cookie, and --no-login asks for nothing",
-                fix=f"{PROGRAM} user DB add NAME; for yourself alone: {PROGRAM} console DB",
+                fix=f"{PROGRAM} user DB add NAME, and leave --no-login out; for yourself alone:"
+                f" {PROGRAM} console DB",
             )
     opening = Opening(
         arguments.db,
@@ -116,7 +118,7 @@ def run_console(arguments: Namespace, policy: str) -> int:
     if listed and analyst not in listed:
         raise InterfaceError(
             "the policy gives each analyst a budget, so the console needs to know who asks",
-            fix=f"--analyst {next(iter(listed))}",
+            fix=f"--analyst {shlex.quote(next(iter(listed)))}",
         )
     opening = Opening(
         arguments.db, policy, arguments.ledger, port=arguments.port, login=False, personal=True
@@ -172,13 +174,13 @@ def _listening(host: str, port: int, name: str) -> None:
     print(visible(f"listening on {host}:{port}, database {name}"), flush=True)
 
 
-def _password(name: str) -> str:
+def _password(name: str, action: str) -> str:
     """A password typed twice without being shown, or the first line of standard input."""
     if not is_terminal(sys.stdin):
         line = sys.stdin.readline()
         if not line.strip():
             raise UsageError(
-                "standard input has no password", fix=f"{PROGRAM} user DB add NAME < FILE"
+                "standard input has no password", fix=f"{PROGRAM} user DB {action} NAME < FILE"
             )
         return line.rstrip("\r\n")
     try:

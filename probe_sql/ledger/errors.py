@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sqlite3
 import stat
 from collections.abc import Iterable
@@ -254,7 +255,8 @@ def stopped(user: str, charged: float | None = None) -> Stopped:
     return Stopped(
         f"the user {user!r} may not ask until the owner of the data has looked",
         why=why,
-        fix=f"the owner looks at `probe-sql ledger DB`, then runs it with `--unlock {user}`",
+        fix=f"the owner looks at `probe-sql ledger DB`, then runs it with `--unlock"
+        f" {shlex.quote(user)}`",
     )
 
 

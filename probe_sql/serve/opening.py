@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shlex
 import shutil
 import ssl
 import subprocess
@@ -15,6 +16,7 @@ from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.owner import guarded_files, refused_by_server
 from probe_sql.serve.private_files import refuse, require_private
 from probe_sql.serve.users import read_users, users_file
+from probe_sql.session import is_remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,18 @@ def check_opening(opening: Opening) -> None:
             raise OperationalError(
                 "nobody may log in yet",
                 why="the door is shut unless it is opened",
-                fix=f"probe-sql user {opening.source} add NAME",
+                fix=_first_user(opening),
             )
+
+
+def _first_user(opening: Opening) -> str:
+    """The command that adds a user; an address, which may hold a password, is not repeated."""
+    source = "DB" if is_remote(opening.source) else shlex.quote(opening.source)
+    places = {"--policy": opening.policy, "--ledger": opening.ledger}
+    if Path(opening.policy) == Path(opening.source).with_suffix(".toml"):
+        del places["--policy"]  # it is found there
+    named = [f" {option} {shlex.quote(path)}" for option, path in places.items() if path]
+    return f"probe-sql user {source} add NAME{''.join(named)}"
 
 
 def tls_context(opening: Opening) -> ssl.SSLContext | None:

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import os
+import shlex
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -193,7 +194,8 @@ def add_user(path: Path, name: str, password: str, *, owner: bool = False) -> st
             raise InterfaceError(
                 f"there is a user {visible(alike[0])} already",
                 why="names that differ in case only would be taken for one another",
-                fix=f"probe-sql user DB password {visible(alike[0])} changes the password",
+                fix=f"probe-sql user DB password {shlex.quote(visible(alike[0]))} changes the"
+                " password",
             )
         owners = users.owners | {name} if owner else users.owners
         verifiers = {**users.verifiers, name: verifier}

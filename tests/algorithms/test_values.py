@@ -13,24 +13,25 @@ import pytest
 from probe_sql.accuracy import Accuracy
 from probe_sql.algorithms.intervals import amount_width, mean_width
 from probe_sql.algorithms.relative import Share, climb
-from probe_sql.algorithms.values import Values, _peeled
+from probe_sql.algorithms.values import Values, _peeled, expected_margin, prices
 from probe_sql.logic.formula import TRUE
 from probe_sql.loss import Loss
-from probe_sql.measuring import Figure, Outcome, Part, Peel, Shown, Task
+from probe_sql.measuring import Figure, Outcome, Part, Peel, Rank, Shown, Task
 from tests.algorithms.meter import ReferenceMeter
+
+
+def added(epsilons: Mapping[int, float], peel: Peel | None = None) -> Loss:
+    """What measures cost whose losses add up."""
+    assert peel is None
+    return Loss.drawn(math.fsum(epsilons.values()))
 
 
 def shown(
     figure: Figure, exact: Sequence[Sequence[int]], accuracy: Accuracy
 ) -> tuple[Shown, Outcome, ReferenceMeter]:
     """The figure over these exact measures, whose losses add up."""
-
-    def cost(epsilons: Mapping[int, float], peel: Peel | None = None) -> Loss:
-        assert peel is None
-        return Loss.drawn(math.fsum(epsilons.values()))
-
     groups = len(exact[0])
-    work = Task(groups, (), TRUE, accuracy, figures=(figure,), cost=cost)
+    work = Task(groups, (), TRUE, accuracy, figures=(figure,), cost=added)
     columns = [np.array(column, dtype=np.int64) for column in exact]
     deltas = [part.delta for part in figure.parts]
     meter = ReferenceMeter(columns, deltas, accuracy.epsilon, np.random.default_rng(1))
@@ -104,3 +105,25 @@ def test_a_ratio_moves_as_far_as_its_furthest_corner() -> None:
     assert np.isfinite(found.margins[:2]).all()
     unknown, *_ = shown(replace(figure, smallest=Fraction(0)), exact, accuracy)
     assert np.isnan(unknown.margins).all()
+
+
+def test_only_a_rank_without_a_margin_is_measured_for_how_far_off_it_is() -> None:
+    """A third of its epsilon tells that afterwards, so no margin is said before; a sum's is."""
+    ages = Rank(0, Fraction(1, 2), 0, 99)
+    median = Figure("q", 0, "quantile", (Part(0, 1, Fraction(1)),), rank=ages)
+    total = Figure("s", 1, "amount", (Part(1, 7, Fraction(1)),))
+    others = (replace(median, margin=20.0), total)
+
+    def priced(figures: tuple[Figure, ...]) -> tuple[frozenset[int], list[float]]:
+        task = Task(3, (), TRUE, Accuracy(epsilon=4.0), figures=figures, cost=added)
+        found = prices(task)
+        return found.checked, [expected_margin(task, figure, found) for figure in figures]
+
+    checked, (rows, steps) = priced((median, total))
+    assert checked == {0}
+    assert math.isnan(rows)
+    assert steps == amount_width(2.0, 0.05, 7)
+    checked, (rows, steps) = priced(others)
+    assert checked == frozenset()
+    assert rows <= 20
+    assert steps > 0

@@ -33,14 +33,14 @@ class Log:
         except OSError as error:
             raise OperationalError(
                 f"the log {path} cannot be written: {error.strerror}",
-                fix="name another file, or remove what is there if it is a link",
+                fix="remove what is there, if it is a link or a directory: the server makes it",
             ) from None
         if hasattr(os, "geteuid") and os.fstat(self._file).st_uid != os.geteuid():
             os.close(self._file)
             raise OperationalError(
                 f"the log {path} belongs to another account",
                 why="whoever owns it can read who logs in, and from where",
-                fix="remove it, or name another file",
+                fix="remove it",
             )
         os.fchmod(self._file, 0o600)
         self._clock = clock

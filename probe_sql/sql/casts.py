@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from probe_sql.errors import Refused, Span
 from probe_sql.sql.build import cast_to, try_cast_to
-from probe_sql.sql.literals import coerce
+from probe_sql.sql.literals import temporal
 from probe_sql.sql.scalar import Scalar, constant_of, decimal_limits, outward, stepped, within
 from probe_sql.types import BIGINT, DOUBLE, Kind, parse_type
 
@@ -36,7 +36,7 @@ def cast(value: Scalar, type_name: str, span: Span | None) -> Scalar:
     name = _CASTS[target.kind] or target.name
     target = parse_type(name)
     if isinstance(value.constant, str) and target.temporal:
-        return coerce(value, target).at(span)
+        return temporal(value.constant, target, value.span).at(span)
     low, high, grid = None, None, None
     if target.kind is Kind.INTEGER:
         assert target.low is not None

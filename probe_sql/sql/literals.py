@@ -25,6 +25,7 @@ from probe_sql.types import (
 )
 
 _PLAIN_NUMBER = re.compile(r"\s*[+-]?\d{1,18}(\.\d{1,18})?\s*")
+_DAY_LENGTH = len("2020-01-31")
 NULL_TYPE = SqlType(Kind.NULL, "NULL")
 
 
@@ -70,12 +71,18 @@ def null(span: Span | None) -> Scalar:
 
 
 def temporal(value: str, type_: SqlType, span: Span | None) -> Scalar:
-    """A DATE or TIMESTAMP literal, checked by the calendar; one with a time zone is refused."""
+    """A DATE or TIMESTAMP literal, checked by the calendar; a DATE is cut to its day.
+
+    One with a time zone is refused.
+    """
+    written = value.strip()
     try:
-        if type_.kind is Kind.DATE:
-            return moment(date.fromisoformat(value.strip()), span)
-        if type_.kind is Kind.TIMESTAMP:
-            return moment(datetime.fromisoformat(value.strip()), span)
+        if type_.kind is Kind.DATE and len(written) <= _DAY_LENGTH:
+            return moment(date.fromisoformat(written), span)
+        if type_.kind in (Kind.DATE, Kind.TIMESTAMP):
+            at = moment(datetime.fromisoformat(written), span)
+            assert isinstance(at.constant, datetime)
+            return moment(at.constant.date(), span) if type_.kind is Kind.DATE else at
     except ValueError:
         pass
     raise SqlError(
@@ -122,7 +129,7 @@ def coerce(value: Scalar, target: SqlType) -> Scalar:
         return constant_of(-found.constant, found.type, value.span) if negative else found
     if target.temporal:
         wanted = target
-        if target.kind is Kind.DATE and len(written.strip()) > 10:
+        if target.kind is Kind.DATE and len(written.strip()) > _DAY_LENGTH:
             wanted = TIMESTAMP
         return temporal(written, wanted, value.span)
     return value

@@ -2,10 +2,15 @@
 
 Utility: what is given again carries the promise of its time, which is at least what is asked for
 now. To find none costs epsilon; to find a wrong one would break a promise.
+
+Privacy: whoever asks again may be somebody else. The names of columns in a trace are texts of the
+query that was asked first, which the ledger shows to its analyst alone. So each step has its name
+from the query that asks now, whatever was written down.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +18,7 @@ import numpy as np
 
 from probe_sql.accuracy import Accuracy
 from probe_sql.again.record import Column, Record, Value, aside, asked, climb_of, priced
-from probe_sql.measuring import Figure, Floats, Ints, Outcome, Shown
+from probe_sql.measuring import Figure, Floats, Ints, Outcome, Shown, Step
 from probe_sql.plan.plan import Plan
 
 # Which bounds there are is compared one by one; the rest of these steers no promise, or is said
@@ -117,7 +122,16 @@ def _values(plan: Plan, groups: int, found: Record) -> Outcome | None:
         if column is None or not as_fine(plan, figure, price(figure), column, was):
             return None
         shown[figure.output] = column.shown
-    return replace(found.outcome(), shown=shown)
+    return replace(found.outcome(), shown=shown, trace=tuple(_steps(plan, found)))
+
+
+def _steps(plan: Plan, found: Record) -> Iterator[Step]:
+    """The steps of these columns, by their names now; none where one column stood there twice."""
+    if len(found.trace) != len(found.columns):
+        return
+    steps = dict(zip(found.columns, found.trace, strict=True))
+    for figure in plan.figures:
+        yield replace(steps[plan.figure_identity(figure)], atom=figure.name)
 
 
 def as_fine(plan: Plan, figure: Figure, price: tuple[float, ...], column: Column, was: Any) -> bool:

@@ -59,6 +59,58 @@ def test_an_answer_comes_back_as_it_was(db: Connection, form: str) -> None:
     assert shown(again) == shown(first)
 
 
+ASKED: dict[str, tuple[str, str, list[str]]] = {
+    "a column": (
+        'SELECT count(*) AS "SECRET" FROM patients',
+        "SELECT count(*) AS n FROM patients",
+        ["n"],
+    ),
+    "one of two": (
+        'SELECT count(*) AS "SECRET", sum(age) FROM patients',
+        "SELECT sum(age) AS years FROM patients",
+        ["years"],
+    ),
+    "in another order": (
+        'SELECT count(*) AS "SECRET", sum(age) AS years FROM patients',
+        "SELECT sum(age) AS years, count(*) AS n FROM patients",
+        ["years", "n"],
+    ),
+    "an alias of the table": (
+        "SELECT avg(SECRET.age) FROM patients SECRET",
+        "SELECT avg(p.age) FROM patients p",
+        ["avg(p.age)"],
+    ),
+    "one column twice": (
+        'SELECT count(*) AS "SECRET", count(*) AS n FROM patients',
+        "SELECT count(*) AS n FROM patients",
+        [],
+    ),
+    "a condition": (
+        "SELECT SECRET.ward, avg(SECRET.age) FROM patients SECRET GROUP BY 1"
+        " HAVING avg(SECRET.age) > 40",
+        "SELECT p.ward, avg(p.age) FROM patients p GROUP BY 1 HAVING avg(p.age) > 40",
+        ["Q1"],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ASKED)
+def test_nobody_reads_the_names_that_somebody_else_gave(source: Path, form: str) -> None:
+    """Names are free text, and the ledger shows a query to its analyst alone."""
+    then, now, names = ASKED[form]
+    policy = rules(source.parent)
+    with connect(source, policy, analyst="maria") as db:
+        first = ask(db, then, epsilon=0.5)
+        steps = {step.region: step for step in first.privacy.trace}
+    with connect(source, policy, analyst="jo") as db:
+        again = ask(db, now, epsilon=0.1)
+    assert again.privacy.replay is not None
+    assert "SECRET" not in f"{again.privacy!r} {again.as_dict()}"
+    assert list(dict.fromkeys(step.atom for step in again.privacy.trace)) == names
+    for step in again.privacy.trace:
+        assert step == replace(steps[step.region], atom=step.atom)
+
+
 def test_another_process_reads_what_was_written(source: Path) -> None:
     policy = rules(source.parent)
     with connect(source, policy, analyst="maria") as db:

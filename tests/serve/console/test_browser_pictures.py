@@ -82,6 +82,7 @@ def test_a_margin_is_never_cut_and_no_label_is_upon_another(
     noor.sign_in("noor")
     noor.ask(DOUBT)
     noor.page.wait_for_selector("#answer")
+    noor.page.wait_for_load_state()  # its style too
     noor.page.set_viewport_size({"width": width, "height": 800})
     assert noor.page.locator("#answer td.pm").count() > 5
     assert noor.page.evaluate(_LABELS)

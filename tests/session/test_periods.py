@@ -17,7 +17,7 @@ from probe_sql.plan import paying
 from probe_sql.plan.plan import make_plan
 from probe_sql.policy import parse_policy
 from probe_sql.scan.engine import DUCKDB
-from probe_sql.session import Connection
+from probe_sql.session import Connection, Outline, explain_only
 from probe_sql.sql.reach import Reach
 
 POLICY = """
@@ -119,6 +119,56 @@ def test_blocks_of_one_query_are_admitted_together_by_what_each_pays(clinic: Con
     assert spent(clinic)["2024-02 to 2024-12, each"] == 0.0
     clinic.sql(both("2024-02", "2024-03"), epsilon=1.5)
     assert spent(clinic)["2024-02 to 2024-03, each"] == 0.75
+
+
+APART = (
+    "SELECT (SELECT count(*) FROM visits WHERE {} AND {}) a,"
+    " (SELECT count(*) FROM visits WHERE {} AND {}) b"
+)
+IN_MARCH = MARCH.removeprefix("WHERE ")
+
+
+@pytest.mark.parametrize("days", [IN_MARCH, f"({IN_MARCH} OR day = '2024-05-07')"])
+def test_blocks_that_exclude_each_other_pay_their_months_once(
+    clinic: Connection, tmp_path: Path, days: str
+) -> None:
+    query = APART.format(days, "age < 30", days, "age >= 30")
+    alone = f"SELECT count(*) FROM visits WHERE {days} AND age < 30"
+    price = clinic.explain(alone, margin=60).epsilon_worst
+    answer = clinic.sql(query, margin=60)
+    assert isinstance(answer, Answer)
+    assert answer.privacy.epsilon == clinic.budget.spent == pytest.approx(price)
+    assert {name[:7] for name, each in spent(clinic).items() if each} <= {"2024-03", "2024-05"}
+    clinic.close()
+    with duckdb.connect(str(tmp_path / "clinic.duckdb"), read_only=True) as db:
+        [exact] = db.execute(query).fetchall()
+    assert answer.rows[0] == pytest.approx(exact, abs=200)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "charges"),
+    [
+        (IN_MARCH, IN_MARCH, 1),
+        (IN_MARCH, f"{IN_MARCH} AND day > '2024-03-09'", 1),  # other days of the same month
+        (IN_MARCH, "day >= '2024-04-01' AND day < '2024-05-01'", 2),  # each pays its own
+        (IN_MARCH, "TRUE", 2),
+        ("TRUE", "TRUE", 1),  # both pay every month
+    ],
+)
+@pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP"])
+def test_what_blocks_share_is_charged_to_the_months_of_each(
+    first: str, second: str, charges: int, type_: str
+) -> None:
+    rules = parse_policy(POLICY.replace('"DATE"', f'"{type_}"'))
+    outline = explain_only(APART.format(first, "age < 30", second, "age >= 30"), rules)
+    assert isinstance(outline, Outline)
+    leading = [step for step in outline.program.steps if step.leads]
+    assert len(leading) == charges
+    if charges == 1:
+        [step] = leading
+        assert step.receipt is not None
+        assert step.receipt.plan.paid == step.plan.paid
+        assert step.receipt.plan.scan.walls == step.plan.scan.walls
 
 
 def test_the_scan_leaves_out_rows_of_months_that_do_not_pay(

@@ -21,7 +21,7 @@ from probe_sql.policy.policy import Policy
 from probe_sql.sql.beside import named
 from probe_sql.sql.copying import copied
 from probe_sql.sql.grouping_sets import SET
-from probe_sql.sql.peel import has_parts_around, peeled
+from probe_sql.sql.peel import VALUES, has_parts_around, has_values_beside, peeled
 from probe_sql.sql.relation import no_table
 from probe_sql.sql.scope import HOLE
 from probe_sql.sql.script import (
@@ -101,7 +101,7 @@ class _Splitter:
         self._source = text.source
         self._policy = policy
         self._blocks: list[Block] = []
-        self._by_span: dict[tuple[Span | None, int], Block] = {}
+        self._by_span: dict[tuple[Span | None, int, bool], Block] = {}
         self._public: dict[str, None] = {}
         self._holes = self._copied = 0
         self._shadow: Refused | None = None
@@ -219,22 +219,23 @@ class _Splitter:
         node.set("with_", None)
         if not aggregates(node):
             return _Part("rows", node, holes=tuple(holes))
-        if has_parts_around(node):
-            inner, around = peeled(node, self._source)
-            kept = tuple(hole for hole in holes if marks_of(hole, inner))
-            block = self._block(inner, kept, name, self._source.span(node))
-            for table in around.find_all(exp.Table):
-                table.set("this", exp.to_identifier(block.table))
+        span = self._source.span(node)
+        values = has_values_beside(node) and not self._text.asks_inside(span)
+        if values or has_parts_around(node):
+            inners, around = peeled(node, self._source, values)
+            for inner, table in zip(inners, list(around.find_all(exp.Table)), strict=True):
+                kept = tuple(hole for hole in holes if marks_of(hole, inner))
+                table.set("this", exp.to_identifier(self._block(inner, kept, name, span).table))
             for hole in holes:
                 put_back(around, hole)
             return _Part("outside", around)
-        return _Part("block", block=self._block(node, tuple(holes), name, self._source.span(node)))
+        return _Part("block", block=self._block(node, tuple(holes), name, span))
 
     def _block(
         self, node: exp.Select, holes: tuple[Hole, ...], name: str | None, span: Span | None
     ) -> Block:
         """A block, made when it is first met."""
-        at = (span, node.meta.get(SET, 0))
+        at = (span, node.meta.get(SET, 0), VALUES in node.meta)
         if span is not None and at in self._by_span:
             return self._by_span[at]
         if len(self._blocks) == MOST_BLOCKS:

@@ -5,6 +5,9 @@
 not stand around values, as `CASE WHEN count(*) > 10 THEN 'many' END`, and conditions of HAVING on
 what is no threshold, as `stddev(age) > 10`: those become a WHERE on values as they were measured,
 and no bound on wrong groups is claimed. ORDER BY, LIMIT, QUALIFY and DISTINCT go with them.
+
+A block with HAVING has no value to give of MIN, MAX, MEDIAN and quantiles, which are chosen near
+their rank. Beside HAVING these are values of a second block with the same groups, joined by key.
 """
 
 from __future__ import annotations
@@ -52,6 +55,20 @@ def has_parts_around(select: exp.Select) -> bool:
     )
 
 
+def has_values_beside(select: exp.Select) -> bool:
+    """Whether MIN, MAX or a quantile is a value of a query whose HAVING measures others."""
+    shown = [*select.expressions, *_ordering(select)]
+    return (
+        select.args.get("group") is not None
+        and any(item.find(*_ORDERED) is not None for item in shown)
+        and not any(is_doubt(item) for item in shown)
+        and any(
+            not _outside(part, select) and holds_aggregate(_spelled(part, select), {})
+            for part in _conditions(select)
+        )
+    )
+
+
 def _ordering(select: exp.Select) -> list[exp.Expr]:
     order = select.args.get("order")
     return [] if order is None else list(order.expressions)
@@ -85,7 +102,7 @@ def _conditions(select: exp.Select) -> list[exp.Expr]:
 
 def _outside(part: exp.Expr, select: exp.Select) -> bool:
     """Whether a condition of HAVING is no threshold, and is decided on released values."""
-    part = copied(part).transform(lambda node: _meant(node, select), copy=False)
+    part = _spelled(part, select)
     if select.args.get("group") is None:
         return holds_aggregate(part, {})
     if part.find(*SPREADS) is not None or not _threshold(part):
@@ -95,6 +112,11 @@ def _outside(part: exp.Expr, select: exp.Select) -> bool:
         and all(holds_aggregate(side, {}) for side in (comparison.this, comparison.expression))
         for comparison in part.find_all(*_COMPARISONS)
     )
+
+
+def _spelled(part: exp.Expr, select: exp.Select) -> exp.Expr:
+    """A copy of a condition without names of the SELECT list."""
+    return copied(part).transform(lambda node: _meant(node, select), copy=False)
 
 
 def _meant(node: exp.Expr, select: exp.Select) -> exp.Expr:
@@ -115,21 +137,24 @@ def _threshold(node: exp.Expr) -> bool:
     return isinstance(node, _IN_HAVING) and all(map(_threshold, node.iter_expressions()))
 
 
-def peeled(select: exp.Select, source: Source) -> tuple[exp.Select, exp.Select]:
-    """The block without its windows, and the SELECT that stands around it, FROM `probe_sql_peeled`.
+def peeled(select: exp.Select, source: Source, values: bool) -> tuple[list[exp.Select], exp.Select]:
+    """The block without what is around it, and the SELECT that is, FROM `probe_sql_peeled`.
 
-    Subqueries are holes or gone by now.
+    `values`: with a second block of MIN, MAX and quantiles, joined to it. Subqueries are holes or
+    gone by now.
     """
-    return _Peeler(select, source).both()
+    return _Peeler(select, source, values).parts()
 
 
 PEELED = f"{OWN}peeled"
+VALUES = f"{OWN}values"  # on a block: that it has the values beside the HAVING of another
 
 
 @dataclass(slots=True)
 class _Peeler:
     select: exp.Select
     source: Source
+    beside: bool
     columns: list[tuple[exp.Expr, str]] = field(default_factory=list)
 
     @property
@@ -138,14 +163,15 @@ class _Peeler:
         items = self.select.expressions
         return {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
 
-    def both(self) -> tuple[exp.Select, exp.Select]:
+    def parts(self) -> tuple[list[exp.Select], exp.Select]:
         allowed = ("expressions", "group", "having", *_INSIDE, *_AROUND)
         check_select(self.select, allowed, self.source, "a private block")
         keys = self._keys()
+        for key in keys if self.beside else ():
+            self._column(key, key.name if isinstance(key, exp.Column) else None)
+        named = [column for _, column in self.columns]
         items = [self._around(item, keys) for item in self.select.expressions]
-        around = exp.Select(
-            expressions=items, from_=exp.From(this=exp.Table(this=exp.to_identifier(PEELED)))
-        )
+        around = exp.Select(expressions=items, from_=exp.From(this=_table(PEELED)))
         for clause in _AROUND:
             part = self.select.args.get(clause)
             if isinstance(part, list):
@@ -158,21 +184,56 @@ class _Peeler:
             chosen = build.conjunction([self._outer(part, keys) for part in moved])
             around.set("where", exp.Where(this=chosen))
             around.meta[DECIDED] = " AND ".join(map(text_of, moved))
+        left = [part for part in conditions if part not in moved]
+        if not self.beside:
+            return [self._block(self.columns, keys, left)], around
+        values = [one for one in self.columns if one[0] in keys or one[0].find(*_ORDERED)]
+        others = [one for one in self.columns if one[0] in keys or not one[0].find(*_ORDERED)]
+        left = [self._spelt_out(part, keys) for part in left]
+        of_keys = [part for part in left if not holds_aggregate(part, {})]
+        second = self._block(values, keys, of_keys)
+        second.meta[VALUES] = True
+        # Rests on: no group has a NULL in its key, and the second block shows every group that
+        # meets the conditions on keys.
+        using = [exp.to_identifier(name, quoted=True) for name in named]
+        around.set("joins", [exp.Join(this=_table(VALUES), side="LEFT", using=using)])
+        return [self._block(others, keys, left), second], around
+
+    def _block(
+        self, columns: list[tuple[exp.Expr, str]], keys: list[exp.Expr], having: list[exp.Expr]
+    ) -> exp.Select:
+        """A block with these columns."""
         block = exp.Select(
             expressions=[
                 self._same_span(exp.alias_(node.copy(), name, quoted=True), node)
-                for node, name in self.columns
+                for node, name in columns
             ]
         )
         block.meta[SET] = self.select.meta.get(SET, 0)
         for clause in _INSIDE:
-            block.set(clause, self.select.args.get(clause))
-        left = [part.copy() for part in conditions if part not in moved]
-        if left:
-            block.set("having", exp.Having(this=build.conjunction(left)))
+            part = self.select.args.get(clause)
+            if isinstance(part, list):
+                block.set(clause, [copied(one) for one in part])
+            elif part is not None:
+                block.set(clause, copied(part))
+        if having:
+            block.set("having", exp.Having(this=build.conjunction([one.copy() for one in having])))
         if keys:
             block.set("group", exp.Group(expressions=[key.copy() for key in keys]))
-        return block, around
+        return block
+
+    def _spelt_out(self, node: exp.Expr, keys: list[exp.Expr]) -> exp.Expr:
+        """A copy of a condition without names of the SELECT list, which is another's now."""
+        copy = node.copy()
+        if _folds(node) or node in keys:
+            return copy
+        if isinstance(node, exp.Column):
+            meant = None if node.table else self._named.get(node.name.lower())
+            plain = meant is not None and (_folds(meant) or isinstance(meant, exp.Column))
+            return copy if meant is None else meant.copy() if plain else exp.paren(meant)
+        for child in list(copy.iter_expressions()):
+            child.replace(self._spelt_out(child, keys))
+        return copy
 
     def _same_span(self, node: exp.Expr, old: exp.Expr) -> exp.Expr:
         span = self.source.span(old)
@@ -212,7 +273,7 @@ class _Peeler:
         inner = item.this if isinstance(item, exp.Alias) else item
         plain = isinstance(item, exp.Alias) or isinstance(inner, exp.Column)
         name = item.alias_or_name if plain else text_of(inner)
-        if _folds(inner) and isinstance(item, exp.Alias):
+        if isinstance(item, exp.Alias) and (_folds(inner) or self._whole(inner)):
             self._column(inner, item.alias)  # HAVING may call it by this name
         return exp.alias_(self._outer(inner, keys), name, quoted=True)
 
@@ -220,9 +281,11 @@ class _Peeler:
         """The node with keys and aggregates as columns of the block."""
         if any(node == key for key in keys):
             return self._column(node, node.name if isinstance(node, exp.Column) else None)
-        if _folds(node):
+        if _folds(node) or self._whole(node):
             return self._column(node, None)
         if isinstance(node, exp.Column) and (node.table or node.name.lower() not in self._named):
+            if self.beside:  # a public column, if the binder finds that the keys determine it
+                return self._column(node, node.name)
             raise SqlError(
                 f"{node.name} is neither a group key nor an aggregate",
                 why="a value of a single row is never released",
@@ -238,6 +301,17 @@ class _Peeler:
             child.replace(self._outer(child, keys))
         return copy
 
+    def _whole(self, node: exp.Expr) -> bool:
+        """Whether a block computes the node, so that its margin is bought there."""
+        return (
+            self.beside
+            and isinstance(node, _BY_BLOCKS[:-2])
+            and not isinstance(node, exp.Alias)
+            and holds_aggregate(node, {})
+            and node.find(*_ORDERED, exp.Window) is None
+            and not _computed(node)
+        )
+
     def _column(self, node: exp.Expr, name: str | None) -> exp.Column:
         for known, column in self.columns:
             if known == node:
@@ -248,6 +322,10 @@ class _Peeler:
             column = f"{OWN}{len(self.columns)}"
         self.columns.append((node, column))
         return exp.column(exp.to_identifier(column, quoted=True))
+
+
+def _table(name: str) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name))
 
 
 def _folds(node: exp.Expr) -> bool:

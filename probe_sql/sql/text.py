@@ -56,6 +56,13 @@ class Text:
     inner: tuple[Clause, ...] = ()
     verbose: bool = False
 
+    def asks_inside(self, span: Span | None) -> bool:
+        """Whether a clause is about a subquery that has this place of the text in it."""
+        return span is not None and any(
+            clause.within.start <= span.start and span.end <= clause.within.end
+            for clause in self.inner
+        )
+
 
 def parse(sql: str, parameters: Sequence[Any] = ()) -> Statement:
     """Parse one SELECT of the dialect; raise `SqlError` or `Refused` otherwise."""

@@ -64,6 +64,10 @@ AGGREGATES = [
     Case(ward("max(age) - min(age) > 10"), ward("max(age) > 10 AND min(age) < 5")),
     Case(ward("max(age) - min(age) > 10"),
          "SELECT ward, max(age), min(age) FROM stays GROUP BY ward"),
+    Case("SELECT m FROM (SELECT max(age) AS m FROM stays GROUP BY ward HAVING count(*) > 9"
+         " WITH ACCURACY (epsilon = 1)) q",
+         "SELECT m FROM (SELECT max(age) AS m FROM stays GROUP BY ward"
+         " WITH ACCURACY (epsilon = 1)) q"),
     Case(ward("max(age) > count(*)"), ward("max(age) > 5"), engine=DUCKDB),
     Case(ward("sum(age) / sum(paid) > 2"), ward("sum(age) / count(paid) > 2")),
     Case(ward(MANY), ward(FEW)),

@@ -11,11 +11,11 @@ SELECT DISTINCT note FROM patients
 --! SqlError: age is neither a group key nor an aggregate
 SELECT disease, age FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: max(cost) is compared, in HAVING, with a constant, or is a value
-SELECT disease, max(cost) FROM patients GROUP BY disease HAVING count(*) > 1
+SELECT disease, max(cost) FROM patients GROUP BY disease HAVING max(cost) - count(*) > 1
 --! Refused: min(age) is compared, in HAVING, with a constant, or is a value
-SELECT disease, min(age) AS youngest FROM patients GROUP BY disease HAVING min(age) < 5
+SELECT disease, min(age) AS youngest FROM patients GROUP BY disease HAVING 2 * youngest < 5
 --! Refused: median(age) is compared, in HAVING, with a constant, or is a value
-SELECT disease, median(age) FROM patients GROUP BY disease HAVING count(*) > 1
+SELECT disease, median(age) FROM patients GROUP BY disease HAVING median(age) + 1 > 50
 --! Refused: the aggregate any_value is not supported
 SELECT disease, any_value(note) FROM patients GROUP BY disease HAVING count(*) > 1
 --! Refused: the aggregate first is not supported
@@ -52,8 +52,8 @@ SELECT disease FROM patients p GROUP BY disease HAVING EXISTS (SELECT 1 FROM pat
 SELECT count(*) FROM patients p WHERE cost >= (SELECT max(q.cost) FROM patients q WHERE q.ward = p.ward)
 --! SqlError: is neither a group key nor an aggregate
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY cost
---! Refused: is compared, in HAVING, with a constant, or is a value
-SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY max(age) DESC
+--! Refused: the value of max(disease) is not supported
+SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 ORDER BY max(disease) DESC
 --! Refused: a subquery may not stand in LIMIT
 SELECT disease FROM patients GROUP BY disease HAVING count(*) > 1 LIMIT (SELECT count(*) FROM patients)
 --! SqlError: LIMIT takes a whole number

@@ -8,6 +8,7 @@ from typing import Any
 
 from probe_sql.errors import InterfaceError, OperationalError
 from probe_sql.policy.names import bare, dotted
+from probe_sql.text import visible
 from probe_sql.types import Kind, SqlType
 from probe_sql.vault.backend import Schemas
 from probe_sql.vault.backends import open_backend
@@ -59,12 +60,15 @@ def draft(source: Any, name: str = "the database", *, header: bool = False) -> s
     """TOML for every table of the source, with what only the owner can decide left open.
 
     Privacy: the first line of a CSV file may be a row. Nothing of it is read or written unless
-    `header` says that it names the columns.
+    `header` says that it names the columns. Names stay within their lines: a line break in a
+    comment would go on as settings that the owner never wrote. Spelled out in a quoted key, a
+    character is the same name.
     """
     schemas, untyped = read_schemas(source, header=header)
-    parts = [_HEAD.format(name=" ".join(name.split()))]
+    parts = [_HEAD.format(name=visible(" ".join(name.split())))]
     for table in sorted(schemas):
-        parts.append(_TABLE.format(name=table, bare=bare(table), at=dotted("tables", table)))
+        key, at = visible(bare(table)), visible(dotted("tables", table))
+        parts.append(_TABLE.format(name=visible(table), bare=key, at=at))
         parts.append(_NO_HEADER if untyped and not schemas[table] else "")
         parts += _columns(schemas[table], untyped)
     return "".join(parts)
@@ -134,7 +138,7 @@ def _several(tables: Mapping[str, list[Path]]) -> InterfaceError:
 
 def _columns(schema: Mapping[str, SqlType], untyped: bool) -> Iterable[str]:
     lines = [
-        (f"# {bare(name)} = {_setting(type_, untyped)}", _use(type_, untyped))
+        (f"# {visible(bare(name))} = {_setting(type_, untyped)}", visible(_use(type_, untyped)))
         for name, type_ in schema.items()
     ]
     size = max((len(line) for line, _ in lines), default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tomllib
 import unicodedata
 from pathlib import Path
 
@@ -204,6 +205,38 @@ def test_a_policy_of_hostile_names_is_shown_and_reads_back(run: Run, tmp_path: P
     assert harmless(checked.out)
     drafted = run("init", str(tmp_path / "x.duckdb"), "--output", "-")
     assert harmless(drafted.out)
+
+
+INJECTED = 'a\n[reuse]\nanswers = "none"\n#'
+
+
+@pytest.mark.parametrize("text", [*HOSTILE.values(), INJECTED], ids=[*HOSTILE, "section"])
+@pytest.mark.parametrize("file", [False, True], ids=["database", "file"])
+def test_a_draft_has_no_setting_that_a_name_wrote(
+    run: Run, tmp_path: Path, text: str, file: bool
+) -> None:
+    """The file that is written, for the screen is escaped once more: in comments and in keys."""
+    if "\udc80" in text or (file and "/" in text):
+        pytest.skip("no database holds half a character, and no file's name a slash")
+    source = tmp_path / (f"{text}.csv" if file else "x.duckdb")
+    quoted = text.replace('"', '""')
+    if file:
+        source.write_text("day,age\n")
+    else:
+        with duckdb.connect(str(source)) as db:
+            db.execute(f'CREATE TYPE sort AS STRUCT("{quoted}" INTEGER)')
+            db.execute(f'CREATE TABLE "{quoted}" ("{quoted}" INTEGER, "x {quoted}" sort)')
+    written = tmp_path / "policy.toml"
+    drafted = run("init", "--draft", str(source), "--output", str(written))
+    assert drafted.code == 0, drafted.err
+    draft = written.read_text(encoding="utf-8")
+    assert harmless(draft)
+    read = tomllib.loads(draft)
+    assert set(read) == {"budget", "defaults", "tables"}
+    (table,) = read["tables"].values()
+    assert set(table) == {"unit", "columns"}
+    if not file:
+        assert set(read["tables"]) == {text}
 
 
 @EACH

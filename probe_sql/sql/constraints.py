@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from fractions import Fraction
 from itertools import combinations
 
@@ -179,6 +179,9 @@ def _fact(node: exp.Expr) -> tuple[str, Allowed] | None:
     return column, Allowed(low=value, low_strict=strict)
 
 
+_MOMENTS = (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPNTZ)
+
+
 def _literal(node: exp.Expr) -> Key | None:
     """The value of a literal as binding writes it, None for anything else."""
     node = node.unnest()
@@ -199,8 +202,11 @@ def _literal(node: exp.Expr) -> Key | None:
                 return Fraction(float(node.this.this))
             if kind == exp.DataType.Type.DATE:
                 return date.fromisoformat(node.this.this)
-            if kind == exp.DataType.Type.TIMESTAMP:
+            if kind in _MOMENTS:
                 return datetime.fromisoformat(node.this.this)
         except (ValueError, OverflowError):
             return None
+    if isinstance(node, exp.TryCast) and node.to.this in _MOMENTS:
+        day = _literal(node.this)  # beside a moment a day is its first, which always converts
+        return datetime.combine(day, time()) if type(day) is date else None
     return None

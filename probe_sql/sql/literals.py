@@ -39,7 +39,12 @@ def number(text: str, span: Span | None) -> Scalar:
         raise SqlError("this number is too large", span=span)
     exact = Fraction(value)
     if not faithful(exact):
-        raise SqlError("this number is too large or too small for a DOUBLE", span=span)
+        raise SqlError(
+            "this number is too large or too small to compute with",
+            why="beyond 2^1023 (about 8.98e307), or nearer to 0 than 2^-1022 (about 2.23e-308),"
+            " what is computed with a DOUBLE could become infinite, or 0",
+            span=span,
+        )
     return constant_of(exact, _type_of(text, value, exact), span)
 
 

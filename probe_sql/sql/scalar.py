@@ -248,7 +248,7 @@ def within(value: Scalar, type_: SqlType) -> tuple[Fraction | None, Fraction | N
 
 
 def faithful(value: Fraction | None) -> bool:
-    """Whether a DOUBLE holds the number: neither infinite nor rounded away to nothing.
+    """Whether a DOUBLE holds the number with room to spare: not near infinity, nor near nothing.
 
     Privacy: where the database computes infinity or 0, `inf - inf` or `0 / 0` is NaN, which
     LEAST turns into its other argument, outside of any interval computed here.

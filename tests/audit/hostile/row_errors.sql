@@ -134,9 +134,9 @@ SELECT ward FROM patients WHERE disease COLLATE nocase = 'x' GROUP BY ward HAVIN
 SELECT ward FROM patients WHERE age / 0 > 1 GROUP BY ward HAVING count(*) > 0
 --! SqlError: division by zero
 SELECT ward FROM patients WHERE age % 0 > 1 GROUP BY ward HAVING count(*) > 0
---! SqlError: this number is too large or too small for a
+--! SqlError: this number is too large or too small to compute with
 SELECT ward FROM patients WHERE age > 1e400 GROUP BY ward HAVING count(*) > 0
---! SqlError: this number is too large or too small for a
+--! SqlError: this number is too large or too small to compute with
 SELECT ward FROM patients WHERE age > 1e-400 GROUP BY ward HAVING count(*) > 0
 --! SqlError: an integer cannot be compared with a text
 SELECT ward FROM patients WHERE age > 'a' GROUP BY ward HAVING count(*) > 0
@@ -166,7 +166,7 @@ SELECT ward FROM patients GROUP BY ward HAVING sum(1 / age) > 0
 SELECT ward FROM patients GROUP BY ward HAVING sum(date_part('epoch', admitted)) > 0
 --! SqlError: SUM and AVG of this expression has no known
 SELECT ward FROM patients GROUP BY ward HAVING sum(age * LEAST((1e-300 * 1e-300) / (1e-300 * 1e-300), 1000000)) > 0
---! SqlError: this number is too large or too small for a
+--! SqlError: this number is too large or too small to compute with
 SELECT ward FROM patients GROUP BY ward HAVING sum(LEAST(GREATEST(cost, -1e308), 1e308)) > 0
 --! Refused: the function error is not allowed
 SELECT ward FROM patients GROUP BY ward HAVING sum(age) FILTER (WHERE error('x')) > 0

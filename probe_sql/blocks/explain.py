@@ -58,6 +58,18 @@ class Outline:
         return self.worst_loss.epsilon
 
     @property
+    def free(self) -> str | None:
+        """Tell of when the answers are that would all be given again; None where a block is asked.
+
+        A block that waits for another is explained by an example, whose answer is not its own.
+        """
+        steps = [step for step in self.program.steps if step.leads]
+        told = [each.free for each in self.explanations if not each.plan.decided_free]
+        if not told or None in told or any(step.block.holes for step in steps):
+            return None
+        return "; ".join(dict.fromkeys(filter(None, told)))
+
+    @property
     def verbose(self) -> bool:
         """Whether EXPLAIN VERBOSE asked for all of it."""
         return self.program.script.verbose
@@ -65,6 +77,8 @@ class Outline:
     def brief(self, remaining: float | None, width: int, epsilon: str) -> list[str]:
         """The short form in lines: the price of all, then each block in its own short form."""
         total = at_most(self.epsilon_worst, remaining, " in all")
+        if self.free is not None:
+            total = f"Free: {self.free}. Asked anew: {total}"
         lines = [total.replace("ε", epsilon), *(line.strip() for line in self._shares())]
         lines += [f"{sentence}." for sentence in undecided(self.program.script)]
         for name, explanation in self.blocks:

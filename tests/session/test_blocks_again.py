@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from probe_sql.blocks.explain import brief
 from probe_sql.errors import ProbeError
 from probe_sql.session import connect
 from tests.examples.clinic import POLICY, build, seeded
@@ -20,6 +22,31 @@ def database(tmp_path: Path) -> Path:
 
 
 # --- asked again ---
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT (SELECT count(*) FROM patients WHERE age < 30) a,"
+        " (SELECT count(*) FROM patients WHERE age >= 30) b",
+        f"SELECT max(n) FROM ({WARDS})",
+    ],
+)
+def test_explain_says_first_that_kept_blocks_are_free(database: Path, query: str) -> None:
+    other = "SELECT count(*) FROM patients WHERE age > 70"
+    with connect(database, POLICY, analyst="maria") as db:
+        costs = brief(db.explain(query, epsilon=0.3), None, 80)[0]
+        assert costs == "Costs at most ε 0.300 in all."
+        ask(db, query, epsilon=0.3)
+        [first, *_] = brief(db.explain(query, epsilon=0.3), None, 80)
+        assert re.fullmatch(rf"Free: answered on [^.]+\. Asked anew: {re.escape(costs)}", first)
+        assert ask(db, query, epsilon=0.3).privacy.epsilon == 0
+        # One that has to be asked is not free, whatever the others are.
+        more = f"SELECT * FROM ({query}), ({other})"
+        assert brief(db.explain(more, epsilon=0.3), None, 80)[0] == costs
+        # What waits for another is explained by an example, which nobody asked.
+        waits = "SELECT count(*) FROM patients WHERE age > (SELECT count(*) FROM patients)"
+        assert brief(db.explain(waits, epsilon=0.3), None, 80)[0] == costs
 
 
 def test_blocks_that_were_answered_before_are_free(database: Path) -> None:

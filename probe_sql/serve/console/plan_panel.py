@@ -53,10 +53,7 @@ class Planned:
         one = self.explained
         if one is None or one.epsilon_worst == 0:
             return one is not None
-        waits = isinstance(one, Outline) and any(step.block.holes for step in one.program.steps)
-        return not waits and all(
-            each.free is not None or each.plan.decided_free for each in one.explanations
-        )
+        return one.free is not None or (isinstance(one, Explanation) and one.plan.decided_free)
 
 
 def button_text(planned: Planned) -> str:

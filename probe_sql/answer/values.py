@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
 
+_DIGITS = 38  # of the widest decimals that all readers of Parquet have
+
 
 @dataclass(frozen=True, slots=True)
 class Answer(Content):
@@ -103,7 +105,8 @@ class Answer(Content):
             import pyarrow
         except ImportError:
             raise _missing("pyarrow") from None
-        return pyarrow.table(self._by_column(raw, margins))
+        columns = self._by_column(raw, margins)
+        return pyarrow.table({name: _arrow(column) for name, column in columns.items()})
 
     def write_parquet(self, path: str, *, raw: bool = False, margins: bool = True) -> None:
         """Write the rows to a Parquet file, with the margins beside the values; what they cost and
@@ -134,6 +137,19 @@ class Answer(Content):
         for index, (name, column) in enumerate(named):
             result[name if name not in result else f"{name}_{index + 1}"] = column
         return result
+
+
+def _arrow(column: list[Any]) -> pyarrow.Array:
+    """Make an Arrow column of values; beyond 64 bits integers are decimals, or floats."""
+    import pyarrow
+
+    numbers = [v for v in column if isinstance(v, int | float) and not isinstance(v, bool)]
+    whole = all(isinstance(v, int) for v in numbers)
+    if whole and all(-(2**63) <= v < 2**63 for v in numbers):
+        return pyarrow.array(column)
+    if whole and all(abs(v) < 10**_DIGITS for v in numbers):
+        return pyarrow.array(column, type=pyarrow.decimal128(_DIGITS, 0))
+    return pyarrow.array([None if v is None else float(v) for v in column])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from probe_sql.cli.show import deliver, show_answer
 from probe_sql.cli.terminal import show_note, unwritable, width
-from probe_sql.errors import InterfaceError
+from probe_sql.errors import InterfaceError, OperationalError
 
 if TYPE_CHECKING:
     from probe_sql.answer import Answer
@@ -87,16 +87,13 @@ class Output:
 
     def deliver(self, answer: Answer, mode: str) -> None:
         """Show an answer that was charged, or write it; whatever happens, it is shown somewhere."""
-        if self._parquet is not None and answer.status == "answered":
-            try:
-                answer.write_parquet(self._parquet)
-            except OSError as error:
-                show_answer(answer, mode, sys.stderr)
-                raise unwritable(error, "the answer was charged, and stands above") from None
-            show_note(f"{len(answer)} rows were written to {self._parquet}")
+        path = self._parquet
+        if path is not None and answer.status == "answered":
+            self.end_once()
+            _write_parquet(answer, path, mode)
         else:
             deliver(answer, self.form(mode), self.stream)
-        self.end_once()
+            self.end_once()
 
     def end_once(self) -> None:
         """Go back to the screen after the one result that was for a file."""
@@ -135,6 +132,24 @@ def _check_parquet(path: str, once: bool) -> None:
     folder = Path(path).parent
     if Path(path).is_dir() or not os.access(folder, os.W_OK):
         raise InterfaceError(f"{path} cannot be written", fix="name another file")
+
+
+def _write_parquet(answer: Answer, path: str, mode: str) -> None:
+    """Write a Parquet file; where that fails, for whatever reason, show the answer."""
+    why = "the answer was charged, and stands above"
+    try:
+        answer.write_parquet(path)
+    except OSError as error:
+        show_answer(answer, mode, sys.stderr)
+        raise unwritable(error, why) from None
+    except Exception as error:
+        show_answer(answer, mode, sys.stderr)
+        raise OperationalError(
+            f"the answer cannot become a Parquet file ({type(error).__name__})",
+            why=why,
+            fix=".once answer.csv, then .last: it is free",
+        ) from None
+    show_note(f"{len(answer)} rows were written to {path}")
 
 
 def _show(text: str, pager: str) -> None:

@@ -117,6 +117,42 @@ def test_an_answer_becomes_a_parquet_file_with_its_margins_and_promise(
 
 
 @pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    ("factor", "kind"), [("1e6", "int64"), ("1e15", "decimal128(38, 0)"), ("1e40", "double")]
+)
+def test_a_parquet_file_holds_integers_of_any_size(
+    run: Run, clinic: Path, factor: str, kind: str
+) -> None:
+    query = f"SELECT gender, sum(age) * {factor} AS n FROM patients WHERE age > 2 GROUP BY gender"
+    script = f".mode json\n.once b.parquet\n{query} WITH ACCURACY (epsilon = 0.05);\n.last\n"
+    ended = run(*DB, stdin=script)
+    assert ended.code == 0, ended.err
+    table = pyarrow.parquet.read_table(clinic / "b.parquet")
+    assert str(table.schema.field("n").type) == kind
+    shown = json.loads(ended.out)["rows"]
+    assert [[row["gender"], int(row["n"])] for row in table.to_pylist()] == [
+        [gender, int(float(n)) if kind == "double" else n] for gender, n in shown
+    ]
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("error", [OverflowError, MemoryError, OSError(28, "No space left")])
+def test_an_answer_is_shown_whatever_keeps_it_from_its_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pyarrow.parquet, "write_table", fails)
+    query = "SELECT ward, count(*) AS n FROM patients GROUP BY ward WITH ACCURACY (epsilon = 0.1);"
+    ended = run(*DB, "-c", ".mode csv", "-c", ".once b.parquet", "-c", query)
+    assert ended.code == 1
+    assert "ward,n\nA," in ended.err
+    assert "the answer was charged, and stands above" in ended.err
+    assert "unforeseen" not in ended.err
+
+
+@pytest.mark.usefixtures("clinic")
 def test_what_cannot_become_a_parquet_file_costs_nothing(run: Run) -> None:
     assert "holds one answer" in run(*DB, "-c", ".output wards.parquet").err
     assert "cannot be written" in run(*DB, "-c", ".once no/such/wards.parquet").err

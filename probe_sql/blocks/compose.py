@@ -6,7 +6,7 @@ Margins of sums over released groups are those of independent noise, which grow 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -119,6 +119,7 @@ def composed(
     notices += undecided(program.script)
     if derived and blocks:
         notices.append(f"computed from noisy values, without a margin: {', '.join(derived)}")
+        notices += _asked_of(program, derived)
     follow = [
         name
         for index, name in enumerate(names)
@@ -170,6 +171,21 @@ def _named(program: Program, blocks: Mapping[int, Answer]) -> tuple[tuple[str, A
 
 def _types(program: Program) -> tuple[str, ...]:
     return tuple(column.type for column in program.columns)
+
+
+def _asked_of(program: Program, derived: Sequence[str]) -> Iterator[str]:
+    """Say of which values the margins are that were asked for; nothing where none were."""
+    values = [
+        f"{figure.name} of {step.block.name}"
+        for step in program.steps
+        for figure in step.plan.figures
+        if step.same is None and figure.margin is not None
+    ]
+    if values:
+        yield (
+            f"the margin that is asked for is that of {', '.join(dict.fromkeys(values))};"
+            f" {', '.join(derived)} has none"
+        )
 
 
 def _has_margin(step: Step) -> bool:

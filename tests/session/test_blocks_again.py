@@ -100,3 +100,23 @@ def test_a_block_without_its_key_is_called_by_its_name(database: Path) -> None:
         assert "probe_sql_" not in str(raised.value)
         assert "ON a.ward = patients.ward" in str(raised.value)
         assert db.budget.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("trunc(sum(age))", "sum(age)"),
+        ("power(avg(age), 2)", "avg(age)"),
+        ("count(*) * 1.0 / sum(count(*)) OVER ()", "count(*)"),
+    ],
+)
+def test_what_is_computed_around_a_block_says_whose_the_margin_is(
+    database: Path, column: str, value: str
+) -> None:
+    said = f"the margin that is asked for is that of {value} of block 1; v has none"
+    query = f"SELECT ward, {column} AS v FROM patients GROUP BY ward"
+    with connect(database, POLICY, analyst="maria") as db:
+        answer = ask(db, query, margin=2000.5)
+        assert said in answer.notices
+        plain = ask(db, query, epsilon=0.1)
+        assert not any("margin that is asked for" in notice for notice in plain.notices)

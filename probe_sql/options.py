@@ -74,6 +74,7 @@ class Option:
         return f"{self.name} = {_EXAMPLES[self.name]}"
 
 
+_LEAST_EPSILON = 1e-18  # noise of any less does not fit into 64-bit integers
 RANGE_LIMIT = 1e300  # of a hint for the range of an aggregate
 _EXAMPLES = {
     "fnr": "0.05", "fpr": "0.1", "fdr": "0.1", "epsilon": "1.0", "u": "0.3", "split": "0.5",
@@ -93,7 +94,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                 0,
                 1,
             ),
-            Option("epsilon", "number", "the most this query may spend", 0, 1e6),
+            Option("epsilon", "number", "the most this query may spend", _LEAST_EPSILON, 1e6),
             Option("algorithm", "choice", "how the query is answered", choices=NAMES),
             Option("primary", "choice", "which error is bounded a priori", choices=("fnr", "fpr")),
             Option(

@@ -16,6 +16,9 @@ from probe_sql.plan.weights import positive_of, present_of, tally_of
 from probe_sql.sql.bound import AggregateExpression, Call, Operation, Value
 from probe_sql.sql.scalar import Scalar
 
+_MOST = Fraction(10) ** 250  # of a factor: a DOUBLE ends at 1.8e308, a value at some 2^63 steps
+_LEAST = 1 / _MOST
+
 
 @dataclass(frozen=True, slots=True)
 class Summand:
@@ -62,12 +65,36 @@ def merge(parts: list[Summand]) -> tuple[Summand, ...]:
 
 
 def quotient(expression: AggregateExpression) -> Quotient:
-    """The quotient of a bound expression, or an error that says what is not linear."""
+    """The quotient of a bound expression, or an error that says what is not linear.
+
+    Or that it, or its noise, has a size that no DOUBLE shows.
+    """
     if isinstance(expression, Value):
         return _value(expression)
-    if isinstance(expression, Call):
-        return _call(expression)
-    return _operation(expression)
+    found = _call(expression) if isinstance(expression, Call) else _operation(expression)
+    return sized(found, expression.span)
+
+
+def sized(form: Quotient, span: Span | None) -> Quotient:
+    """The form itself, or an error where a factor of it is beyond what a DOUBLE can show.
+
+    A factor multiplies at most some 2^63 steps of value and noise, and two of them are divided by
+    each other at most once, so that within these limits every value and margin is finite and not 0.
+    """
+    below = Fraction(1) if form.denominator is None else form.denominator.factor
+    moving = [part.factor for part in form.parts if part.tally or part.public]
+    factors = [below, *moving, *(factor / below for factor in moving)]
+    if all(_LEAST <= abs(factor) <= _MOST for factor in factors) and all(
+        abs(part.factor) <= _MOST for part in form.parts if moving
+    ):
+        return form
+    raise Refused(
+        "the numbers in and around this aggregate make it too large or too small to be shown",
+        why="a value and its noise are shown as a DOUBLE, so what an aggregate is multiplied with "
+        "or divided by is between 1e-250 and 1e250 in all, and what is added at most 1e250",
+        fix="take numbers that are nearer to 1",
+        span=span,
+    )
 
 
 def _value(value: Value) -> Quotient:

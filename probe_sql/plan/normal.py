@@ -18,7 +18,7 @@ from probe_sql.logic.merge_thresholds import HalfLine
 from probe_sql.measuring import FAR, OPEN, Atom, Ints, Rank
 from probe_sql.plan import identity
 from probe_sql.plan.apart import Apart
-from probe_sql.plan.linear import Quotient, Summand, add, half_line, quotient, scale
+from probe_sql.plan.linear import Quotient, Summand, add, half_line, quotient, scale, sized
 from probe_sql.plan.ranges import Ranges
 from probe_sql.plan.sensitivity import presence, row_bounds
 from probe_sql.plan.tally import MeasureSql, Multiplier, Tally, Term, Threshold
@@ -148,6 +148,7 @@ class Normaliser:
                 why="nothing is left to compare",
                 span=comparison.span,
             )
+        sized(replace(whole, parts=tuple(parts)), comparison.span)
         fixed = [part for part in whole.parts if part.tally is None]
         upward = op in (">", ">=")
         oriented = parts if upward else [_negated(part) for part in parts]

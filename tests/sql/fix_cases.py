@@ -66,6 +66,7 @@ TEXTS = [
     Case("EXPLAIN ANALYZE " + TEN, "EXPLAIN " + TEN),
     Case("ATTACH 'other.db'", TEN),
     Case(ward("count(*) > AND"), TEN),
+    Case(ward("count(*) * 1e300 > 1"), TEN),
     Case("SELECT ward FROM stays WHERE name = 'x GROUP BY ward",
          "SELECT ward FROM stays WHERE name = 'x' GROUP BY ward"),
     Case("SELECT `ward FROM stays", "SELECT `ward` FROM stays GROUP BY ward"),

@@ -34,6 +34,7 @@ LIMITS = (
     "the bounds of this sum are too wide",
     "the bounds of this condition are too wide",
     "differ too much in size",
+    "too large or too small to be shown",
     "HAVING has ",
     "division by zero",
     "this date is beyond the years 1 to 9999",

@@ -160,7 +160,7 @@ NOT_KEPT = Refusal(
 UNWRITABLE = Refusal(
     "the ledger {path} cannot be written",
     "the file system says: {reason}",
-    "make the ledger's directory writable and free some space",
+    "make the ledger's directory exist and be writable, and free some space",
 )
 OTHER_FAILURE = Refusal(
     "the ledger {path} cannot be read or written",
@@ -220,7 +220,7 @@ TOO_MANY_HOLDS = Refusal(
     "the user {user!r} has as much under way as the policy allows",
     "at most {holds} queries at once, which together may hold {holds} times the policy's"
     " per_query: what is held is missing for everybody else",
-    "wait for the others to end, or ask with a smaller epsilon",
+    "wait for the others to end{smaller}",
 )
 
 
@@ -242,6 +242,13 @@ def not_stopped(user: str, others: Iterable[str]) -> LedgerError:
     return NOT_STOPPED.error(
         user=user, others=f"unlock one of: {names}" if names else "nobody has one"
     )
+
+
+def too_many_holds(user: str, holds: int, room: Loss, failure: Loss) -> LedgerError:
+    """The error for a user with too much under way; `room` is what one more query may hold."""
+    fits = room.units and not room < failure
+    smaller = f", or set epsilon = {_askable(room, failure)} or less" if fits else ""
+    return TOO_MANY_HOLDS.error(user=user, holds=holds, smaller=smaller)
 
 
 def stopped(user: str, charged: float | None = None) -> Stopped:
@@ -313,8 +320,7 @@ def exhausted(
             " only the owner of the data may raise the budget"
         )
     else:
-        short = Loss.allowed(math.floor(left.epsilon * 1000) / 1000)  # not longer than it helps
-        enough = left if short < failure or not short.units else short
+        enough = _askable(left, failure)
         fix = f"set epsilon = {enough} or less, or let the owner raise the budget"
     if withheld:
         fix += "; the policy allows more than the ledger's entry does, and the smaller of the two"
@@ -329,6 +335,12 @@ def exhausted(
     )
     error.days = period.enough if period is not None and period.within else None
     return error
+
+
+def _askable(left: Loss, failure: Loss) -> Loss:
+    """What is left, in three decimals where they suffice for a query."""
+    short = Loss.allowed(math.floor(left.epsilon * 1000) / 1000)
+    return left if short < failure or not short.units else short
 
 
 def _told(loss: Loss) -> str:

@@ -144,7 +144,8 @@ def check_holds(
     living = [amount for process, amount in held if alive(process)]
     limit = budget.holds * Loss.asked(budget.usual).units
     if living and (len(living) >= budget.holds or sum(living) + units > limit):
-        raise errors.TOO_MANY_HOLDS.error(user=user, holds=budget.holds)
+        room = 0 if len(living) >= budget.holds else max(0, limit - sum(living))
+        raise errors.too_many_holds(user, budget.holds, Loss(room), budget.failure_price)
 
 
 def check_drawn(price: Loss, receipt: Receipt) -> None:

@@ -14,7 +14,7 @@ ROWS = {name: row for name, row in vars(errors).items() if isinstance(row, Refus
 ROWS |= {f"SQLite {code}": row for code, row in FILE_FAILURES.items()}
 WORDS = (
     "thing", "where", "who", "successor", "act", "user", "others", "holds", "reason", "code",
-    "seconds", "ledgers", "before",
+    "seconds", "ledgers", "before", "smaller",
 )  # fmt: skip
 
 

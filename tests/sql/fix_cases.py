@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from probe_sql.scan.engine import DUCKDB
 from probe_sql.scan.postgres.engine import POSTGRESQL
 from probe_sql.scan.spark.engine import SPARK
@@ -11,6 +13,7 @@ from tests.sql.fix_tables import BLOCKS, FROM, HOSTILE, RELEASED, WHERE
 
 TEN = ward("count(*) > 10")
 CLAUSE = [
+    Case(cast("str", TEN.encode()), TEN),  # bytes are no text
     Case(TEN + " WITH ACCURACY (fnr)", TEN + " WITH ACCURACY (fnr = 0.05, algorithm = 'probe')"),
     Case(TEN + " WITH ACCURACY (fnr = ward)", TEN + " WITH ACCURACY (epsilon = 1.0)"),
     Case("SELECT ward, count(*) AS n FROM stays GROUP BY ward WITH ACCURACY (margin = (n : 5))",

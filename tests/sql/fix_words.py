@@ -24,5 +24,4 @@ WORDS: Mapping[str, str] = {
     "scan/spark/engine.py: 'CAST them to DOUBLE first'": _LATER,
     "sql/text.py: 'check it against the dialect'": "the parser cannot say what is wrong",
     "sql/text.py: 'db.sql(query, [value, ...])'": _LATER,
-    "sql/text.py: 'pass the SQL as a string'": _LATER,
 }

@@ -141,6 +141,10 @@ def _check(node: exp.Expr, source: Source, tables: set[str]) -> None:
             raise _refused(f"the type {node.sql(dialect='duckdb')}", None, node.parent, source)
     elif isinstance(node, _PARTS):
         _check_clauses(node, source)
+    elif isinstance(node, exp.LimitOptions):
+        for key, words in (("percent", "PERCENT of the rows"), ("with_ties", "WITH TIES")):
+            if node.args.get(key):
+                raise _refused(words, None, node.parent, source)
     elif isinstance(node, exp.Func):
         name = _name(node, source)
         if name not in OUTER_FUNCTIONS:

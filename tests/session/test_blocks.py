@@ -51,6 +51,8 @@ def test_public_tables_are_answered_free_and_exactly(database: Path) -> None:
     with seeded(database, 1) as db:
         answer = ask(db, "SELECT name, cap FROM diseases ORDER BY name LIMIT 2")
         assert answer.rows == (("flu", 500), ("gout", 500))
+        first = ask(db, "SELECT name, cap FROM diseases ORDER BY name FETCH FIRST 2 ROWS ONLY")
+        assert first.rows == answer.rows
         assert answer.derived == ()
         assert answer.blocks == ()
         assert answer.as_dict()["privacy"]["epsilon"] == 0

@@ -158,6 +158,8 @@ def test_clauses_belong_to_the_block_in_their_parentheses() -> None:
     ("SELECT current_setting('threads')", "the function current_setting", None),
     ("SELECT random(), now()", "is not allowed around private blocks", None),
     ("SELECT CAST('{}' AS JSON)", "the type JSON", None),
+    ("SELECT beds FROM wards ORDER BY 1 FETCH FIRST 3 ROWS WITH TIES", "WITH TIES is not", None),
+    ("SELECT beds FROM wards FETCH FIRST 30 PERCENT ROWS ONLY", "PERCENT of the rows is not", None),
     ("SELECT beds FROM other.wards", "other is no schema that can be named here", "other.wards"),
 ])  # fmt: skip
 def test_refusals_name_the_reason_and_the_span(sql: str, what: str, underlined: str | None) -> None:

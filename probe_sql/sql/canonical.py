@@ -78,6 +78,11 @@ def expression(node: exp.Expr, owners: Mapping[str, bytes] | None = None) -> byt
     return _node(node, tuple(args))
 
 
+def may_be(node: exp.Expr, form: bytes) -> bool:
+    """Tell by the kind of a node alone whether it can have a form: to write it down takes long."""
+    return form.partition(b":")[2].startswith(encode(type(node.unnest()).__name__))
+
+
 def conjunction(nodes: Sequence[exp.Expr], owners: Mapping[str, bytes]) -> frozenset[bytes]:
     """Write down what several conditions ask together: AND and a list of them are the same."""
     parts = [part for node in nodes for part in _operands(node, exp.And)]
@@ -121,7 +126,9 @@ def made_of(value: object) -> Hashable:
     the value beside it.
     """
     found: list[Hashable] = []
-    _collect(value, found)
+    waiting: list[object] = [value]
+    while waiting:  # a chain of a thousand ORs is deeper than calls may nest
+        waiting += reversed(_collect(waiting.pop(), found))
     return tuple(found)
 
 
@@ -129,7 +136,8 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 _PLACES = frozenset({"start", "end", "line", "col"})
 
 
-def _collect(value: object, found: list[Hashable]) -> None:
+def _collect(value: object, found: list[Hashable]) -> Sequence[object]:
+    """Write down a value itself, and give what it is made of, which follows it."""
     kind: type = type(value)
     found.append(id(kind))
     if kind in (str, int, bool, Fraction) or value is None:
@@ -137,22 +145,18 @@ def _collect(value: object, found: list[Hashable]) -> None:
     elif kind in (tuple, list):
         assert isinstance(value, tuple | list)
         found.append(len(value))
-        for each in value:
-            _collect(each, found)
+        return value
     elif isinstance(value, exp.Expr):
         notes = {name: note for name, note in value.meta.items() if name not in _PLACES}
-        for held in (value.args, notes):
-            found.append(len(held))
-            for name in held:
-                found.append(name)
-                _collect(held[name], found)
+        found += (len(value.args), len(notes))
+        return [each for held in (value.args, notes) for pair in held.items() for each in pair]
     elif is_dataclass(kind) and not isinstance(value, Span | Table | PublicTable | ListKeys):
-        for name in _names(kind):
-            _collect(getattr(value, name), found)
+        return [getattr(value, name) for name in _names(kind)]
     elif isinstance(value, float | date | Enum):
         found.append(repr(value))
     elif kind is not Span:
         found.append(id(value))
+    return ()
 
 
 def _names(kind: type) -> tuple[str, ...]:

@@ -134,10 +134,15 @@ def _negates(a: exp.Expr, b: exp.Expr) -> bool:
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    node = node.unnest()
-    if isinstance(node, exp.And):
-        return _conjuncts(node.this) + _conjuncts(node.expression)
-    return [node]
+    """The parts of a chain of AND in their order; a chain of a thousand is no deep tree."""
+    found, waiting = [], [node]
+    while waiting:
+        part = waiting.pop().unnest()
+        if isinstance(part, exp.And):
+            waiting += [part.expression, part.this]
+        else:
+            found.append(part)
+    return found
 
 
 def _facts(node: exp.Expr) -> dict[str, list[Allowed]]:

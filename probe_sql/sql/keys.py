@@ -16,7 +16,7 @@ from probe_sql.sql.aggregate import holds_aggregate, text_of
 from probe_sql.sql.bound import GroupKey
 from probe_sql.sql.buckets import binned, bucketed, labelled, no_keys
 from probe_sql.sql.build import cast_to
-from probe_sql.sql.canonical import expression
+from probe_sql.sql.canonical import expression, may_be
 from probe_sql.sql.compare import joinable
 from probe_sql.sql.copying import copied
 from probe_sql.sql.expression import Expressions
@@ -250,8 +250,14 @@ def _compared(column: exp.Column) -> bool:
 def _over_keys(
     scalar: Scalar, columns: Mapping[bytes, exp.Expr], aliases: set[str]
 ) -> Scalar | None:
+    # A chain of n ORs has n chains in it: forms are written only of what can be a key.
+    likely: dict[type[exp.Expr], bool] = {}
+
     def swap(node: exp.Expr) -> exp.Expr:
-        column = columns.get(expression(node))
+        kind = type(node.unnest())
+        if kind not in likely:
+            likely[kind] = any(may_be(node, form) for form in columns)
+        column = columns.get(expression(node)) if likely[kind] else None
         return node if column is None else column.copy()
 
     ast = copied(scalar.ast).transform(swap, copy=False)

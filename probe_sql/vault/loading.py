@@ -58,6 +58,7 @@ class Step:
 _BAD_VIEW = "write TRY_CAST instead of CAST in the view, or make it a table"
 _BAD_COLUMN = "write TRY_CAST instead of CAST in its generated columns, or store their values"
 _BAD_ROW = "correct what DuckDB cannot hold: texts that are not UTF-8, moments out of range"
+_BAD_FILE = f"check that its files are what their names say, and {_BAD_ROW}"
 
 
 def load(
@@ -92,7 +93,7 @@ def load(
                 connection.execute(f"CREATE VIEW {name} AS SELECT *{plain} FROM {origin}")
             _hide(connection, policy, known)
     for table, source in layout.private.items():
-        yield Step(f"the table {table}", _BAD_ROW)
+        yield Step(f"the table {table}", _BAD_FILE if isinstance(source, Files) else _BAD_ROW)
         known = _policy_name(policy, table)
         declared = policy.find_table(known) if policy is not None else None
         name = _loaded_name(policy, known)

@@ -22,6 +22,7 @@ from probe_sql.vault.addresses import POSTGRES, refuse_secrets, server
 
 _PARQUET = (".parquet", ".pq", ".parq")
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_ENDS = (*_PARQUET, *_CSV)
 _FRAMES = ("pyarrow", "pandas", "polars")
 FRAMES = "frames"  # the name of all sources that have none of their own
 
@@ -182,12 +183,18 @@ def _on_disk(name: str | bytes) -> Source:
         raise refusals.NO_FILE.error(path=text)
     check_lake(path)
     if path.is_dir():
-        raise refusals.DIRECTORY.error(path=text, pattern=f"{text.rstrip('/')}/*.parquet")
+        raise refusals.DIRECTORY.error(path=text, pattern=_pattern(text.rstrip("/")))
     _check_regular(path)
     format_ = format_ or _sniffed(path)
     if format_ == "duckdb":
         return Database(path.resolve())
     return _files(format_, [path])
+
+
+def _pattern(folder: str) -> str:
+    """A pattern that finds files in a folder, or in the folders of it; for Parquet by default."""
+    patterns = [f"{glob.escape(folder)}/{below}*{end}" for below in ("", "*/") for end in _ENDS]
+    return next((one for one in patterns if any(glob.iglob(one))), patterns[0])
 
 
 def _files(format_: str, paths: Sequence[Path]) -> Files:

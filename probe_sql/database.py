@@ -13,6 +13,8 @@ from typing import Any
 from probe_sql import arguments
 from probe_sql.errors import InterfaceError
 from probe_sql.ledger import Ledger
+from probe_sql.ledger.anchors import of as anchors_of
+from probe_sql.ledger.anchors import state_directory
 from probe_sql.ledger.links import known_as, remember
 from probe_sql.measuring import Task
 from probe_sql.plan.plan import Plan, make_plan, plan_bound
@@ -27,7 +29,17 @@ from probe_sql.vault.backend import Backend
 from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
 from probe_sql.vault.randomness import SecureWords
-from probe_sql.vault.sources import identity, is_remote
+from probe_sql.vault.sources import Database as DatabaseFile
+from probe_sql.vault.sources import (
+    Files,
+    as_spark,
+    identity,
+    is_remote,
+    layout,
+    public_files,
+)
+
+_BESIDE = (".wal", ".bounded")  # of DuckDB's, and of bounded tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ class Database:
     policy: Policy
     ledger: Ledger
     sampler: Sampler
+    files: tuple[Path, ...] = ()  # of its rows, rules and ledger, and folders of such
     shared: bool = False  # a session's: closing it leaves the rest open
 
     def session(self, login: str | None = None) -> Database:
@@ -67,6 +80,15 @@ class Database:
     def task(self, plan: Plan, groups: int) -> Task:
         """The question as an algorithm sees it; reads public tables only."""
         return plan.task(groups, self.backend.thresholds(plan.scan))
+
+    def owns(self, path: str) -> bool:
+        """Whether a path leads to a file of this database, by whatever name or link."""
+        target = Path(os.path.realpath(path))
+        ledger = self.ledger.path
+        if target.parent == ledger.parent and target.name.startswith(ledger.name):
+            return True  # SQLite's files and the anchor begin with its name
+        own = (*self.files, *ledger.parent.glob(glob.escape(ledger.name) + "*"))
+        return any(target == one or one in target.parents or _same(target, one) for one in own)
 
     def close(self) -> None:
         """End what runs, and close the source and the ledger where they are not shared; safe to
@@ -106,7 +128,35 @@ def open_database(
     except BaseException:
         backend.close()
         raise
-    return Database(backend, typed, book, Sampler(SecureWords()))
+    files = _files(source, rules, book.path, identity)
+    return Database(backend, typed, book, Sampler(SecureWords()), files)
+
+
+def _files(source: Any, policy: Policy, ledger: Path, name: str) -> tuple[Path, ...]:
+    """The files of a database, those that may come beside it, and folders that hold more."""
+    if is_remote(source):
+        sources: list[Any] = [*public_files(policy).values()]
+        spark = name.startswith("spark:")
+        named = [Path(path) for path in as_spark(source).tables.values()] if spark else []
+    else:
+        found = layout(source, policy)
+        sources, named = [found.database, *found.private.values(), *found.public.values()], []
+    for one in sources:
+        paths = one.paths if isinstance(one, Files) else ()
+        for path in (one.path,) if isinstance(one, DatabaseFile) else paths:
+            named += [path, *(path.with_name(path.name + end) for end in _BESIDE)]
+    own = [Path(policy.source)] if policy.source is not None else []
+    state = state_directory()
+    kept = [] if state is None else [state, *(anchor.path for anchor in anchors_of(ledger))]
+    return tuple(Path(os.path.realpath(one)) for one in (*named, *own, *kept))
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names are of one file, as hard links are."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def ledger_path(

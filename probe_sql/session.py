@@ -329,6 +329,11 @@ class Connection(CommonConnection):
 
         return Catalogue.of(self.policy, self.key_values)
 
+    def owns(self, path: str) -> bool:
+        """Whether a path leads to a file of this database, its ledger or its policy: to write
+        there would destroy it."""
+        return self._database.owns(path)
+
     def interrupt(self) -> None:
         """Cancel what this connection runs, from another thread; that of others goes on."""
         self._cancelled += 1

@@ -197,14 +197,14 @@ def _mode(shell: Shell, rest: str) -> int:
 
 
 def _output(shell: Shell, rest: str) -> int:
-    shell.output.redirect(None if rest in ("", "stdout") else _path(rest))
+    shell.output.redirect(None if rest in ("", "stdout") else _target(shell, rest))
     return 0
 
 
 def _once(shell: Shell, rest: str) -> int:
     if not rest:
         raise InterfaceError("there is no file to write to", fix=".once answer.csv")
-    shell.output.redirect(_path(rest), once=True)
+    shell.output.redirect(_target(shell, rest), once=True)
     return 0
 
 
@@ -305,6 +305,18 @@ def _version(shell: Shell, rest: str) -> int:  # noqa: ARG001
 def _quit(shell: Shell, rest: str) -> int:  # noqa: ARG001
     shell.finished = True
     return 0
+
+
+def _target(shell: Shell, text: str) -> str:
+    """A path to write to, which is none of the open database's own."""
+    path = _path(text)
+    if shell.connection.owns(path):
+        raise Refused(
+            f"{path} is part of the database that is open",
+            why="writing there would destroy its rows, its policy or what was spent",
+            fix="name a file that is not part of it",
+        )
+    return path
 
 
 def _path(text: str) -> str:

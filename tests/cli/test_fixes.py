@@ -61,6 +61,9 @@ SHELL = [
     Shell(".once nowhere/answer.parquet", "name another file", f".once answer.csv\n{ASK}"),
     Shell(".pager on", ".pager COMMAND, or set PAGER", ".pager cat"),
     Shell(".once answer.parquet", "pip install pyarrow, or .once x.csv", f".once x.csv\n{ASK}"),
+    Shell(f".once answer.parquet\n{ASK}", ".once answer.csv, then .last",
+          f"{ASK}\n.once answer.csv\n.last"),
+    Shell(".once clinic.duckdb", "name a file that is not part of it", f".once answer.csv\n{ASK}"),
     Shell(".dump", "ask with GROUP BY ... HAVING", ASK),
     Shell(".headers off", ".mode json leaves the table away", ".mode json"),
     Shell(".read queries.sql", "copy the results from the screen", ASK, options=(*DB, "--safe")),
@@ -103,6 +106,8 @@ def typed(run: Run, case: Shell | Command, text: str, patched: pytest.MonkeyPatc
     """What comes of a text where the case is asked."""
     if "pyarrow" in case.fix:
         patched.setattr(output, "find_spec", lambda _: None)
+    if "then .last" in case.fix:
+        patched.delattr("pyarrow.parquet.write_table", raising=False)
     return run(*case.options, stdin=f"{text}\n") if isinstance(case, Shell) else run(*text.split())
 
 

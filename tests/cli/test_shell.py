@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pyarrow.parquet
@@ -150,6 +151,74 @@ def test_an_answer_is_shown_whatever_keeps_it_from_its_file(
     assert "ward,n\nA," in ended.err
     assert "the answer was charged, and stands above" in ended.err
     assert "unforeseen" not in ended.err
+
+
+OWN = (
+    "clinic.duckdb", "clinic.toml", "clinic.duckdb.ledger", "clinic.duckdb.ledger.anchor",
+    "clinic.duckdb.ledger-wal", "clinic.duckdb.wal", "clinic.duckdb.bounded/x", "state",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("way", "command"),
+    [
+        ("name", ".output"),
+        ("path", ".once"),
+        ("symbolic", ".once"),
+        ("chain", ".output"),
+        ("hard", ".once"),
+        ("folder", ".once"),
+    ],
+)
+@pytest.mark.parametrize("name", OWN)
+def test_results_never_replace_a_file_of_the_open_database(
+    run: Run, clinic: Path, name: str, way: str, command: str
+) -> None:
+    """By whatever name it is reached; what is refused stays as it was, and results go on."""
+    assert run(*DB, "-c", f"{STEADY};").code == 0
+    if name == "state":
+        (kept,) = Path(os.environ["XDG_STATE_HOME"], "probe-sql", "ledgers").iterdir()
+    else:
+        kept = clinic / name
+    if way == "hard" and not kept.exists():
+        pytest.skip("a file that is not there yet has one name")
+    paths = {"name": kept if name == "state" else Path(name), "path": clinic / "." / "x" / ".."}
+    paths |= dict.fromkeys(("symbolic", "chain", "hard"), clinic / f"{way}.csv")
+    (clinic / "x").mkdir()
+    paths["path"] = paths["path"] / os.path.relpath(kept, clinic)
+    if way == "symbolic":
+        paths[way].symlink_to(kept)
+    elif way == "chain":
+        (clinic / "first").symlink_to(kept)
+        paths[way].symlink_to("first")
+    elif way == "hard":
+        paths[way].hardlink_to(kept)
+    (clinic / "y").symlink_to(kept.parent)
+    paths["folder"] = clinic / "y" / kept.name
+    before = kept.read_bytes() if kept.exists() else None
+    ended = run(*DB, "-c", f"{command} {paths[way]}", "-c", f"{STEADY};")
+    assert ended.code == 1
+    assert "is part of the database that is open" in ended.err
+    assert (kept.read_bytes() if kept.exists() else None) == before
+    assert run(*DB, "-c", f"{command} {clinic}/clinic.duckdb.csv", "-c", f"{STEADY};").code == 0
+
+
+def test_results_never_replace_files_of_rows_and_public_tables(run: Run, tmp_path: Path) -> None:
+    for name in ("rows", "more"):
+        (tmp_path / f"{name}.csv").write_text("ward,age\nA,30\n", encoding="utf-8")
+    (tmp_path / "wards.csv").write_text("ward,floor\nA,1\n", encoding="utf-8")
+    (tmp_path / "p.toml").write_text(
+        '[budget]\nepsilon = 1.0\n[tables.rows]\nunit = "row"\n[tables.rows.columns]\n'
+        'ward = { type = "VARCHAR", keys = ["A"] }\nage = { type = "INTEGER" }\n'
+        '[public.wards]\npath = "wards.csv"\nkey = ["ward"]\n[public.wards.columns]\n'
+        'ward = { type = "VARCHAR" }\nfloor = { type = "INTEGER" }\n',
+        encoding="utf-8",
+    )
+    opened = (str(tmp_path / "rows.csv"), "--policy", str(tmp_path / "p.toml"))
+    for name in ("rows.csv", "wards.csv", "p.toml", "rows.csv.ledger"):
+        ended = run(*opened, "-c", f".once {tmp_path / name}")
+        assert "is part of the database that is open" in ended.err, ended.err
+    assert run(*opened, "-c", f".once {tmp_path / 'more.csv'}").code == 0
 
 
 @pytest.mark.usefixtures("clinic")

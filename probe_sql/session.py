@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -151,9 +151,30 @@ class Connection(CommonConnection):
         question = self.question(query, parameters, **accuracy)
         with elapsed(progress) as told:
             watched = None if told is None else Watched(told, self._watching)
-            if isinstance(question, Script):
-                return self._around(question, accuracy, watched)
-            return self._explained(question) if question.explain else self._ask(question, watched)
+            return self._asked(question, accuracy, watched)
+
+    @sealed
+    def ask(
+        self,
+        query: str,
+        parameters: Sequence[Any],
+        check: Callable[[float], None],
+        **accuracy: Any,
+    ) -> Answer | Explanation | Outline:
+        """Answer as `sql` does, for a server: `check` is its progress, and is called right before
+        each charge too, so that a question whose time is over before costs nothing."""
+        question = self.question(query, parameters, **accuracy)
+        check(0.0)
+        watched = Watched(check, self._watching, impatient=True)
+        return self._asked(question, accuracy, watched)
+
+    def _asked(
+        self, question: Plan | Script, accuracy: dict[str, Any], watched: Watched | None
+    ) -> Answer | Explanation | Outline:
+        """Answer what was planned, or explain it."""
+        if isinstance(question, Script):
+            return self._around(question, accuracy, watched)
+        return self._explained(question) if question.explain else self._ask(question, watched)
 
     def _around(
         self, script: Script, accuracy: dict[str, Any], watched: Watched | None

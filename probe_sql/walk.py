@@ -73,6 +73,8 @@ def walk(
     """
     ledger = database.ledger
     asked, taken = Loss.asked(plan.accuracy.epsilon), () if keeping is None else keeping.taken
+    if progress is not None:
+        progress.begin()
     receipt = ledger.reserve(analyst, asked, sql=plan.query.sql, taken=taken, pays=plan.paid.pays)
     with contextlib.ExitStack() as stack:
         meter: VaultMeter | None = None

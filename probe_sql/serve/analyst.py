@@ -72,7 +72,7 @@ class Analyst:
         """
         stop.check()
         try:
-            answer = self.session.sql(sql, values, progress=stop.check, **accuracy)
+            answer = self.session.ask(sql, values, stop.check, **accuracy)
         except ProbeError as error:
             self._keep_released(sql, error)
             raise

@@ -235,10 +235,14 @@ class Watched:
     """A caller's progress that remembers what it raised: that is a way to cancel.
 
     Privacy: it is told the seconds since the scan began, which the caller's own clock tells, too.
+    One that is `impatient` is called before a scan begins, too: what it raises then is free.
     """
 
-    def __init__(self, progress: Callable[[float], None], watching: set[int]) -> None:
+    def __init__(
+        self, progress: Callable[[float], None], watching: set[int], impatient: bool = False
+    ) -> None:
         self._progress = progress
+        self._impatient = impatient
         self._watching = watching
         self._began = time.monotonic()
         self.raised: BaseException | None = None
@@ -253,6 +257,11 @@ class Watched:
             raise
         finally:
             self._watching.discard(thread)
+
+    def begin(self) -> None:
+        """Let an impatient caller end the question, whose scan has not begun."""
+        if self._impatient:
+            self()
 
 
 class _Job(Generic[C, T]):

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from probe_sql.again.again import Again
+from probe_sql.database import Database
 from probe_sql.errors import OperationalError
 from probe_sql.serve import limits as limiting
 from probe_sql.serve.limits import Limits
@@ -134,6 +136,30 @@ def test_questions_about_the_catalogue_can_be_cancelled(served: Running) -> None
             db.execute(endless)
         db.execute("RESET statement_timeout")
         assert db.execute("SELECT relname FROM pg_class WHERE relname = 'patients'").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("slow", "begins"),
+    [((Database, "question"), ""), ((Database, "question"), "EXPLAIN "), ((Again, "keeping"), "")],
+)
+def test_a_question_whose_time_is_over_before_the_scan_is_not_charged(
+    served: Running, monkeypatch: pytest.MonkeyPatch, slow: tuple[type, str], begins: str
+) -> None:
+    """Neither planning nor what else comes before looks up: the limit is read when they end."""
+    step = getattr(*slow)
+
+    def late(*given: Any, **more: Any) -> Any:
+        time.sleep(0.6)
+        return step(*given, **more)
+
+    with psycopg.connect(served.address(), autocommit=True) as db:
+        before = db.execute("SHOW probe.remaining").fetchone()
+        monkeypatch.setattr(*slow, late)
+        db.execute("SET statement_timeout = 300")
+        with pytest.raises(psycopg.errors.QueryCanceled, match=r"longer than 0\.3") as caught:
+            db.execute(f"{begins}{COMMON} AND count(*) > {12_100 + len(slow[1])}")
+        assert "charged" not in str(caught.value)
+        assert db.execute("SHOW probe.remaining").fetchone() == before
 
 
 def test_types_of_parameters_are_guessed_so_often_and_no_more(served: Running) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 _WIDEST = 2**53  # wider noise cannot be drawn, so a wider margin saves nothing more
+_FINEST = Fraction(1, 2**896)  # of a step: what it takes is a DOUBLE yet, and beyond every epsilon
 
 
 def amount_epsilon(margin: Fraction, failure: float, delta: int) -> float:
@@ -58,7 +59,7 @@ def mean_width(epsilon: float, failure: float, delta: int) -> float:
 
 def mean_epsilon(width: Fraction, failure: float, delta: int) -> float:
     """The least epsilon at which `mean_width` is at most `width` steps."""
-    goal = float(width)
+    goal = float(min(max(width, _FINEST), Fraction(_WIDEST)))
     low, high = 0.0, (2 * math.log(2) - math.log(failure)) * delta / goal * (1 + 1e-9)
     for _ in range(200):
         middle = (low + high) / 2

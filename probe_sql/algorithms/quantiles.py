@@ -15,6 +15,7 @@ import numpy as np
 
 from probe_sql.measuring import Floats, Ints, Mask, Meter, Rank
 
+_WIDEST = 2**62  # parts of rows: no group has more
 CHOICE = 2 / 3  # of the epsilon of a quantile whose margin is measured
 
 
@@ -24,7 +25,7 @@ def rank_epsilon(rank: Rank, rows: Fraction, failure: float) -> float:
     Half of the rows of an extreme are those that are left beyond it on purpose.
     """
     off = math.floor((rows - 1) / 2 if rank.extreme else rows * rank.parts) + 1
-    off = max(off, 1)
+    off = min(max(off, 1), _WIDEST)
     return 2 * rank.delta * _doubt(rank, failure) / off * (1 + 1e-9)
 
 

@@ -28,6 +28,8 @@ from probe_sql.text import limit, price
 
 _OPEN = " Some group may lie so near the line that only a large epsilon tells its side."
 
+_WRITTEN_OUT = 1e15  # from here on an epsilon has an exponent
+
 
 class Record:
     """Draws through a meter and remembers what an outcome has to tell.
@@ -160,8 +162,8 @@ def above(needed: float, bound: float) -> str:
 
 
 def dearer(epsilon: float) -> str:
-    """An epsilon to be asked for: rounded up, to three decimals where it is not below them."""
-    if epsilon < 0.001:
+    """An epsilon to be asked for: rounded up, to three decimals where it has room for them."""
+    if not 0.001 <= epsilon < _WRITTEN_OUT:
         return up(epsilon)
     return limit(float(Decimal(repr(epsilon)).quantize(Decimal("0.001"), ROUND_CEILING)))
 

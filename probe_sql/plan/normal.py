@@ -34,6 +34,7 @@ from probe_sql.sql.bound import Call, Comparison, Value
 from probe_sql.sql.compare import not_null
 from probe_sql.sql.scalar import fraction_gcd
 
+_WIDEST = 10**300  # of a range in steps, so that it stays a DOUBLE
 _MIRROR = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 
 
@@ -133,7 +134,7 @@ class Normaliser:
         """The public range of a measure in steps, where the comparison `text` reads it."""
         hint = self.ranges.hinted(text, measure.aggregates)
         if hint is not None:
-            return max(1.0, float(hint / measure.unit))
+            return max(1.0, float(min(hint / measure.unit, _WIDEST)))
         return self.ranges.guessed(measure.delta, threshold if measure.single else None)
 
     # --- counts, sums, averages, ratios ---

@@ -40,8 +40,15 @@ def needs(tree: Derivation, margin: float | str, figures: Mapping[int, Figure]) 
     """What the values in `tree` need for `margin` of the result; None where no rule tells.
 
     `figures` are the measured values by output. Any other output is a public number, which is exact
-    and not known before the scan.
+    and not known before the scan. Sizes beyond a DOUBLE tell nothing either.
     """
+    try:
+        return _needs(tree, margin, figures)
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
+def _needs(tree: Derivation, margin: float | str, figures: Mapping[int, Figure]) -> Needs | None:
     values = list(_values(tree, figures))
     if _only_rounded(tree) and figures[values[0]].rank is not None:
         return Needs({values[0]: margin}, alone=True)
@@ -81,7 +88,7 @@ class _Asked:
 
     def need(self, output: int, most: float) -> bool:
         self.found[output] = min(most, self.found.get(output, math.inf))
-        return most > 0
+        return 0 < most < math.inf
 
 
 class _Amounts(_Asked):

@@ -8,6 +8,7 @@ import pytest
 
 from probe_sql import Answer
 from probe_sql.errors import AccuracyError, Refused
+from probe_sql.plan.explain import Explanation
 from tests.examples.clinic import build, seeded
 
 FAR = (
@@ -69,3 +70,34 @@ def test_an_epsilon_whose_noise_cannot_be_drawn_is_refused(source: Path, epsilon
         for ask in (db.explain, db.sql):
             with pytest.raises(AccuracyError, match=r"epsilon = 1e-.* is out of range"):
                 ask(sql)
+
+
+@pytest.mark.parametrize(
+    ("value", "margin"),
+    [
+        ("avg(age)", "1e308"),
+        ("max(age)", "1e308"),
+        ("sqrt(abs(stddev(age)))", "1e249"),
+        ("1e249 / (sum(age) + 1e-249)", "1e240"),
+    ],
+)
+def test_a_margin_as_wide_as_a_double_is_planned(source: Path, value: str, margin: str) -> None:
+    sql = f"SELECT ward, {value} AS n FROM patients GROUP BY ward"
+    with seeded(source, 3) as db:
+        assert "cost" in str(db.explain(f"{sql} WITH ACCURACY (margin={margin})"))
+
+
+@pytest.mark.parametrize("value", ["avg(age)", "avg(age) * 1e240", "median(age)"])
+def test_a_margin_as_narrow_as_a_double_is_denied_and_free(source: Path, value: str) -> None:
+    asked = "WITH ACCURACY (margin=1e-300)"
+    sql = f"SELECT ward, {value} AS n FROM patients GROUP BY ward {asked}"
+    with seeded(source, 3) as db:
+        spent = db.budget.spent
+        priced = db.explain(sql)
+        assert isinstance(priced, Explanation)
+        assert priced.epsilon_first > 1
+        assert str(priced)
+        denied = db.sql(sql)
+        assert isinstance(denied, Answer)
+        assert denied.status == "denied"
+        assert db.budget.spent == spent

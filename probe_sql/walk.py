@@ -112,7 +112,11 @@ def walk(
         assert meter is not None
         faults.point("session.decided")
         saving = None if keeping is None else keeping.saving(outcome, meter)
-        charged = meter.settle(outcome.status, saving=saving)
+        try:
+            charged = meter.settle(outcome.status, saving=saving)
+        except LedgerError as error:
+            _unsettled(error, receipt)
+            raise
         faults.point("session.settled")
         return Settled(outcome, charged, meter.loss)
 
@@ -198,9 +202,11 @@ def _fail(
     except Stopped as stop:
         stop.__context__ = None
         return stop
-    except LedgerError:
+    except LedgerError as unwritten:
         if isinstance(error, LedgerError):
-            return None  # it says already why the ledger would not go on
+            _unsettled(error, receipt)  # it says already why the ledger would not go on
+            return None
+        _unsettled(unwritten, receipt)
         raise
     if isinstance(error, ProbeError):
         cost = f"the scan had begun, so it is charged: epsilon {price(charged.epsilon)}"
@@ -208,3 +214,9 @@ def _fail(
             cost += f"; {ledger.user!r} may not ask until the owner has looked"
         error.why = f"{error.why}; {cost}" if error.why else cost
     return None
+
+
+def _unsettled(error: LedgerError, receipt: Receipt) -> None:
+    """Say what a query is charged whose end the ledger cannot write: up to all it reserved."""
+    cost = f"it is charged at most what was reserved: epsilon {price(Loss(receipt.units).epsilon)}"
+    error.why = f"{error.why}; {cost}" if error.why else cost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from probe_sql import faults
 from probe_sql.answer import Answer
-from probe_sql.errors import ProbeError
+from probe_sql.errors import LedgerError, ProbeError
 from probe_sql.session import connect
 from tests.cli.terminal import Terminal
 from tests.examples import visits
@@ -73,6 +74,29 @@ def check(database: Path, processes: int, queries: int) -> None:
 
 def test_three_processes_share_a_ledger(database: Path) -> None:
     check(database, 3, 3)
+
+
+@pytest.mark.parametrize("point", ["session.scanned", "session.decided"])
+def test_a_ledger_that_cannot_be_written_says_what_was_charged(database: Path, point: str) -> None:
+    """Real errors of writing, by a limit on file sizes: before the draw, and after the answer."""
+    least, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handled = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def hook(reached: str) -> None:
+        if reached == point:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1, most))
+
+    with seeded(database, 1) as db:
+        faults.install(hook)
+        try:
+            with pytest.raises(LedgerError) as caught:
+                db.sql(QUERY, algorithm="naive", epsilon=0.75)
+        finally:
+            faults.install(None)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (least, most))
+            signal.signal(signal.SIGXFSZ, handled)
+        assert "it is charged at most what was reserved: epsilon 0.750" in str(caught.value)
+        assert db.budget.spent == 0.75
 
 
 @pytest.mark.slow

@@ -350,6 +350,18 @@ def _not_let_in(address: Address, said: str) -> OperationalError:
             why="the name or the password is wrong, or none was given",
             fix="pass password=..., or set PGPASSWORD",
         )
+    if "database" in lower and "does not exist" in lower:
+        return OperationalError(
+            f"the server at {address.host} has no database of this name",
+            fix="look at the last part of the address",
+        )
+    if "fatal:" in lower:
+        return OperationalError(
+            f"the server at {address.host} lets {address.user} not in now",
+            why="it answers: too many connections are open or waited for, nobody may log in, or it"
+            " is closing",
+            fix="close other connections, try again later, or ask its owner",
+        )
     return OperationalError(
         f"no server was reached at {address.host}:{address.port}",
         fix="look whether it runs (probe-sql serve), and at its address",

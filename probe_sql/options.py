@@ -120,7 +120,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             Option(
                 "margin", "margin", "half-width of shown values: a number, or a share as text", 0
             ),
-            Option("confidence", "number", "probability that the margin holds", 0, 1),
+            Option("confidence", "number", "probability that the margin holds", 1e-15, 1),
             Option(
                 "spend",
                 "choice",

@@ -101,3 +101,11 @@ def test_a_margin_as_narrow_as_a_double_is_denied_and_free(source: Path, value: 
         assert isinstance(denied, Answer)
         assert denied.status == "denied"
         assert db.budget.spent == spent
+
+
+def test_a_confidence_that_is_rounded_to_none_is_refused(source: Path) -> None:
+    asked = "WITH ACCURACY (confidence=1e-300)"
+    with seeded(source, 3) as db:
+        for ask in (db.explain, db.sql):
+            with pytest.raises(AccuracyError, match="confidence = 1e-300 is out of range"):
+                ask(f"SELECT ward, sum(cost)/sum(age) AS n FROM patients GROUP BY ward {asked}")

@@ -336,7 +336,8 @@ def _somebody() -> bool:
 def _not_let_in(address: Address, said: str) -> OperationalError:
     """Why the server did not let us in; what libpq says is not repeated, it may hold settings."""
     lower = said.lower()
-    if "certificate" in lower or "ssl" in lower:
+    full = "sent an error response" in lower  # before it has greeted: libpq hides which
+    if not full and ("certificate" in lower or "ssl" in lower):
         return OperationalError(
             f"the server at {address.host} could not be verified",
             why="its certificate is not signed by whom this machine trusts, is for another host,"
@@ -355,7 +356,7 @@ def _not_let_in(address: Address, said: str) -> OperationalError:
             f"the server at {address.host} has no database of this name",
             fix="look at the last part of the address",
         )
-    if "fatal:" in lower:
+    if full or "fatal:" in lower:
         return OperationalError(
             f"the server at {address.host} lets {address.user} not in now",
             why="it answers: too many connections are open or waited for, nobody may log in, or it"

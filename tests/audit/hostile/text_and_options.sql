@@ -71,11 +71,11 @@ SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (noise
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (analyst = 'paul')
 --! SqlError: there is no accuracy option named 'ledger'
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (ledger = 'other')
---! AccuracyError: epsilon = 0 is out of range (0, 1e+06)
+--! AccuracyError: epsilon = 0 is out of range (1e-18, 1e+06)
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = 0)
---! AccuracyError: epsilon = -1 is out of range (0, 1e+06)
+--! AccuracyError: epsilon = -1 is out of range (1e-18, 1e+06)
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = -1)
---! AccuracyError: epsilon = 1000000000.0 is out of range (0,
+--! AccuracyError: epsilon = 1000000000.0 is out of range (1e-18,
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = 1e9)
 --! BudgetExhausted: the query may cost epsilon
 SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (epsilon = 5)
@@ -109,5 +109,5 @@ SELECT ward FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (fnr =
 SELECT ward, sum(cost) AS s FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (margin = 0)
 --! SqlError: the values of the SELECT list alone cost
 SELECT ward, sum(cost) AS s FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (margin = 0.0001)
---! AccuracyError: confidence = 1 is out of range (0, 1)
+--! AccuracyError: confidence = 1 is out of range (1e-15, 1)
 SELECT ward, sum(cost) AS s FROM patients GROUP BY ward HAVING count(*) > 0 WITH ACCURACY (margin = 10, confidence = 1)

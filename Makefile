@@ -61,7 +61,7 @@ test-service: $(DEV) $(CLIENTS)
 	@echo "==> fast tests of the command, the server, browser and notebook, and of processes"
 	@$(BIN)/python -m pytest -q -n auto -m "service and not slow" \
 	  tests/serve tests/notebook tests/cli tests/owner tests/outside tests/session \
-	  tests/test_owners_story.py $(PYTEST_ARGS)
+	  tests/test_owners_story.py tests/test_readme.py tests/test_tutorial.py $(PYTEST_ARGS)
 
 test-clients: $(DEV) $(CLIENTS)
 	@echo "==> slow tests of the server's clients"

@@ -14,6 +14,8 @@ from datasets.common import data_dir
 from probe_sql.owner import DEMO_QUERY, DEMO_VALUES, build_demo
 from tests import readme
 
+pytestmark = pytest.mark.service  # sessions of the shell
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -22,6 +22,8 @@ from probe_sql.vault.backends import open_backend
 from probe_sql.vault.noise import Sampler
 from tests import readme
 
+pytestmark = pytest.mark.service  # sessions of the shell
+
 PARTS = readme.blocks("console", readme.TUTORIAL)
 QUERIES = [text for part in PARTS for text in readme.inputs(part) if not text.startswith(".")]
 REFUSED = "SELECT disease FROM patients GROUP BY disease HAVING mode(age) > 40;"
